@@ -1,0 +1,26 @@
+# Every target does its own set-up: `make test` is all that a fresh machine needs.
+.DEFAULT_GOAL := help
+.PHONY: help services stop test lint demo
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+services: ## start a real Postgres and a real Elasticsearch, wait until they answer
+	@scripts/services up
+
+stop: ## end the servers that were started here, keep their data
+	@scripts/services down
+
+# The servers stay up afterwards: idle they cost little, and the next run starts at once.
+test: ## run all tests; starts the servers and leaves them running
+	@scripts/services tools
+	@scripts/services up
+	@env=$$(scripts/services env) && eval "$$env" && cargo test --locked --workspace
+
+lint: ## check format, lints and documentation; every warning is an error
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
+
+demo: ## show it at work; FAST=1 for the short version
+	@FAST=$(FAST) scripts/demo

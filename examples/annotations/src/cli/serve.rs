@@ -1,0 +1,86 @@
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use annotations::serve::{FAREWELL, open, serve};
+use annotations::sync::schedule_sync_annotations;
+use anyhow::Context;
+use catchword::config::{Config, Environment};
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use super::Security;
+
+/// Serve the HTTP interface: save, read, change, delete and search annotations.
+///
+/// Needs the tables (`annotation-api migrate`) and catchword's triggers and index (`catchword
+/// migrate`). Elasticsearch may be away: saving goes on, search answers 503 meanwhile, and what was
+/// saved is indexed when it is back. Stops on SIGTERM or SIGINT after the requests under way.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Where to listen; port 0 takes a free one and prints it
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5000")]
+    listen: SocketAddr,
+    /// What is kept in step: the same file that `catchword` reads
+    #[arg(long, env = "CATCHWORD_CONFIG", value_name = "FILE", default_value = "catchword.toml")]
+    config: PathBuf,
+    /// Run the periodic task here, instead of beside it with `catchword worker`
+    #[arg(long)]
+    sync: bool,
+    #[command(flatten)]
+    security: Security,
+}
+
+impl Serve {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        tracing_subscriber::fmt()
+            .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")))
+            .with_writer(std::io::stderr)
+            .init();
+        let config = Config::read(&self.config)?;
+        let environment = Environment::from_process(self.security.tls())?;
+        let listener = TcpListener::bind(self.listen)
+            .await
+            .with_context(|| format!("cannot listen on {}", self.listen))?;
+        let service = open(config, &environment).await?;
+        let stop = stop_on_signal()?;
+        let syncing = self
+            .sync
+            .then(|| tokio::spawn(schedule_sync_annotations(service.catchword.clone(), stop.clone())));
+        println!("listening on http://{}", listener.local_addr()?);
+        serve(listener, service, stop.clone()).await.context("cannot serve any longer")?;
+        stop.cancel();
+        match syncing {
+            Some(syncing) => end(syncing).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// Lets the batch under way be finished; one that takes too long is released with its connection,
+/// and its jobs are free again.
+async fn end(syncing: JoinHandle<Result<(), catchword::Error>>) -> anyhow::Result<()> {
+    match tokio::time::timeout(FAREWELL, syncing).await {
+        Ok(ended) => Ok(ended??),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Cancelled by the first SIGTERM or SIGINT.
+fn stop_on_signal() -> anyhow::Result<CancellationToken> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        stopped.cancel();
+    });
+    Ok(stop)
+}

@@ -1,0 +1,3 @@
+select body::text
+from annotation_document
+where key = $1

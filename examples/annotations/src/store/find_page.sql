@@ -1,0 +1,3 @@
+select id
+from document
+where web_uri = $1

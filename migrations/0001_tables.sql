@@ -1,0 +1,243 @@
+-- The tables of catchword. Everything lives in the schema `catchword`, so that it never meets the application's own names.
+-- The schema itself and the bookkeeping table `catchword._migrations` are made by the migrator before this file runs.
+
+comment on schema catchword is 'keeps Elasticsearch in step with the tables of this database';
+
+-- One sequence for all collections. It steps by two: a row's revision is even, a delete's is the odd number above one.
+-- Cache 1, because a session that draws a block hands out numbers that were overtaken long ago by other sessions.
+create sequence catchword.revision as bigint minvalue 2 start with 2 increment by 2 cache 1;
+comment on sequence catchword.revision is 'the version of documents: even for a row, odd for a delete';
+
+create table catchword.collection (
+  name            text primary key constraint collection_name_is_plain check (name ~ '^[a-z][a-z0-9_]{0,39}$'),
+  source          regclass not null,
+  key_column      name not null,
+  key_type        text not null,
+  revision_column name not null,
+  view            text not null,
+  floor           bigint not null constraint collection_floor_is_even check (floor % 2 = 0),
+  watch           text[] not null default '{}',
+  touches         jsonb not null default '[]',
+  scopes          jsonb not null default '{}',
+  period          name,
+  delay_seconds   integer not null default 60 constraint collection_delay_is_sane check (delay_seconds between 0 and 3600),
+  definition      text not null,
+  targets         text[] not null default '{}',
+  attached_at     timestamptz not null default now()
+);
+comment on table  catchword.collection is 'a table, its view and its index';
+comment on column catchword.collection.name is 'what jobs, commands and metrics call it';
+comment on column catchword.collection.source is 'the table whose rows are the truth';
+comment on column catchword.collection.key_column is 'the column that names a row, and its document';
+comment on column catchword.collection.key_type is 'the type of the key; a job holds the text of a value of this type';
+comment on column catchword.collection.revision_column is 'the column that the trigger fills from catchword.revision';
+comment on column catchword.collection.view is 'the quoted name of the view (key, revision, body) whose rows are the documents';
+comment on column catchword.collection.floor is 'the least revision a document of this collection has';
+comment on column catchword.collection.watch is 'if not empty: an update that changes none of these columns is passed over';
+comment on column catchword.collection.touches is 'related tables whose changes touch rows of this one';
+comment on column catchword.collection.scopes is 'the names that reindex knows, and their columns';
+comment on column catchword.collection.period is 'the column that reindex --between reads';
+comment on column catchword.collection.delay_seconds is 'how long a job waits, so that the direct write comes first';
+comment on column catchword.collection.definition is 'digest of what was attached; equal means nothing to do';
+comment on column catchword.collection.targets is 'the indices that must all agree: one, until a rebuild makes it two';
+comment on column catchword.collection.attached_at is 'when the triggers were last put in place';
+
+create table catchword.job (
+  id           bigint generated always as identity primary key,
+  name         text not null default 'index' constraint job_name_is_known check (name in ('index', 'touch')),
+  collection   text not null,
+  key          text not null,
+  enqueued_at  timestamptz not null default now(),
+  scheduled_at timestamptz not null default now(),
+  expires_at   timestamptz not null default now() + interval '30 days',
+  priority     integer not null,
+  tag          text not null,
+  attempts     integer not null default 0,
+  last_error   text,
+  traceparent  text,
+  cursor       text
+) with (
+  -- The table lives by insert and delete: it is vacuumed after about two batches, at full speed, whatever its size.
+  autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+  autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 100000,
+  autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 25000,
+  autovacuum_vacuum_cost_delay = 0
+);
+comment on table  catchword.job is 'standing demands: look at this key until both sides agree';
+comment on column catchword.job.id is 'breaks ties in the walk';
+comment on column catchword.job.name is 'index: look at one key; touch: a row of a related table changed';
+comment on column catchword.job.collection is 'the collection the key belongs to';
+comment on column catchword.job.key is 'index: canonical text of the key; touch: row_column=value';
+comment on column catchword.job.enqueued_at is 'sorts the walk within a priority; a bulk spaces it by a microsecond';
+comment on column catchword.job.scheduled_at is 'due from here on; lag is measured from it';
+comment on column catchword.job.expires_at is 'from here on: counted as expired, and buried if it was refused before';
+comment on column catchword.job.priority is 'lower runs first: 1 live, 100 part, 1000 whole';
+comment on column catchword.job.tag is 'who asked; for people and metrics';
+comment on column catchword.job.attempts is 'refusals of this document, never outages';
+comment on column catchword.job.last_error is 'the last refusal, cut and redacted';
+comment on column catchword.job.traceparent is 'the trace of the request that wrote the row, if it said so';
+comment on column catchword.job.cursor is 'touch: the last row touched; empty: to be expanded alone';
+
+-- The only index a claim walks. A claim names one collection, so a paused one costs the others nothing.
+create index job_walk on catchword.job (collection, priority, enqueued_at, id);
+-- Touches are few and are expanded before the walk. Index jobs pay nothing for a partial index that they are not in.
+create index job_touch on catchword.job (collection, enqueued_at, id) where name = 'touch';
+
+create table catchword.dead_job (
+  id           bigint primary key,
+  name         text not null,
+  collection   text not null,
+  key          text not null,
+  enqueued_at  timestamptz not null,
+  scheduled_at timestamptz not null,
+  expires_at   timestamptz not null,
+  priority     integer not null,
+  tag          text not null,
+  attempts     integer not null,
+  last_error   text,
+  traceparent  text,
+  cursor       text,
+  died_at      timestamptz not null default now(),
+  reason       text not null constraint dead_job_reason_is_known
+               check (reason in ('refused', 'unbuildable', 'too_large', 'bad_key', 'expired', 'ahead'))
+);
+comment on table  catchword.dead_job is 'jobs that were given up: the dead letters';
+comment on column catchword.dead_job.id is 'the id of the job it was';
+comment on column catchword.dead_job.name is 'as in job';
+comment on column catchword.dead_job.collection is 'as in job';
+comment on column catchword.dead_job.key is 'as in job';
+comment on column catchword.dead_job.enqueued_at is 'as in job';
+comment on column catchword.dead_job.scheduled_at is 'as in job';
+comment on column catchword.dead_job.expires_at is 'as in job';
+comment on column catchword.dead_job.priority is 'as in job';
+comment on column catchword.dead_job.tag is 'as in job';
+comment on column catchword.dead_job.attempts is 'as in job';
+comment on column catchword.dead_job.last_error is 'the error that it died of';
+comment on column catchword.dead_job.traceparent is 'as in job';
+comment on column catchword.dead_job.cursor is 'as in job';
+comment on column catchword.dead_job.died_at is 'when it was buried';
+comment on column catchword.dead_job.reason is 'why: refused, unbuildable, too_large, bad_key, expired, ahead';
+-- A key that settles later takes its dead letters away.
+create index dead_job_key on catchword.dead_job (collection, key);
+
+create table catchword.tombstone (
+  collection text not null,
+  key        text not null,
+  revision   bigint not null constraint tombstone_revision_is_odd check (revision % 2 = 1),
+  deleted_at timestamptz not null default now(),
+  primary key (collection, key)
+);
+comment on table  catchword.tombstone is 'the number of each delete, kept as long as the tombstone document';
+comment on column catchword.tombstone.collection is 'the collection the key belongs to';
+comment on column catchword.tombstone.key is 'canonical text of the key';
+comment on column catchword.tombstone.revision is 'the version of the tombstone document';
+comment on column catchword.tombstone.deleted_at is 'when; the sweep goes by it';
+
+create table catchword.pause (
+  collection text primary key,
+  since      timestamptz not null default now(),
+  by         text not null default session_user,
+  reason     text not null
+);
+comment on table  catchword.pause is 'collections that are not worked on for now; writes go on leaving jobs';
+comment on column catchword.pause.collection is 'what is paused';
+comment on column catchword.pause.since is 'since when';
+comment on column catchword.pause.by is 'by whom';
+comment on column catchword.pause.reason is 'why';
+
+create table catchword.reindex (
+  id          bigint generated always as identity primary key,
+  collection  text not null references catchword.collection (name) on delete cascade,
+  scope       text,
+  value       text,
+  period_from timestamptz,
+  period_to   timestamptz,
+  keys        text[],
+  hidden      boolean not null,
+  anew        boolean not null,
+  priority    integer not null,
+  tag         text not null,
+  base        timestamptz not null,
+  cursor      text,
+  scheduled   bigint not null default 0,
+  started_at  timestamptz not null default now(),
+  started_by  text not null default session_user,
+  finished_at timestamptz
+);
+comment on table  catchword.reindex is 'each reindex and how far it came; an unfinished one can be resumed';
+comment on column catchword.reindex.id is 'names it on the command line';
+comment on column catchword.reindex.collection is 'what is reindexed';
+comment on column catchword.reindex.scope is 'the scope''s name, if it has one';
+comment on column catchword.reindex.value is 'the scope''s value';
+comment on column catchword.reindex.period_from is 'beginning of the period, included';
+comment on column catchword.reindex.period_to is 'end of the period, excluded';
+comment on column catchword.reindex.keys is 'the keys that were named one by one';
+comment on column catchword.reindex.hidden is 'also keys that the view does not return';
+comment on column catchword.reindex.anew is 'write even what agrees';
+comment on column catchword.reindex.priority is 'of its jobs: 100 part, 1000 whole';
+comment on column catchword.reindex.tag is 'of its jobs';
+comment on column catchword.reindex.base is 'enqueued_at of its first job; fixed once, so that bulks interleave';
+comment on column catchword.reindex.cursor is 'the last key scheduled';
+comment on column catchword.reindex.scheduled is 'how many so far';
+comment on column catchword.reindex.started_at is 'when it was asked for';
+comment on column catchword.reindex.started_by is 'by whom';
+comment on column catchword.reindex.finished_at is 'when its last job was scheduled';
+
+create table catchword.worker (
+  id          uuid primary key,
+  host        text not null,
+  version     text not null,
+  collections text[] not null,
+  blocked     jsonb not null default '{}',
+  breaker     text not null default 'closed',
+  started_at  timestamptz not null default now(),
+  seen_at     timestamptz not null default now()
+);
+comment on table  catchword.worker is 'one row per worker, renewed at each tick';
+comment on column catchword.worker.id is 'drawn when the worker starts';
+comment on column catchword.worker.host is 'where it runs';
+comment on column catchword.worker.version is 'of the binary';
+comment on column catchword.worker.collections is 'what it serves';
+comment on column catchword.worker.blocked is 'collections it cannot work on, and why';
+comment on column catchword.worker.breaker is 'closed, or why and since when requests to Elasticsearch are held back';
+comment on column catchword.worker.started_at is 'when it started';
+comment on column catchword.worker.seen_at is 'its last sign of life';
+
+create table catchword.installation (
+  only_one          boolean primary key default true constraint installation_is_one check (only_one),
+  id                uuid not null default gen_random_uuid(),
+  system_identifier bigint,
+  timeline          integer,
+  last_revision     bigint,
+  seen_at           timestamptz
+);
+comment on table  catchword.installation is 'who we are: an index carries this id, so that staging never writes to production';
+comment on column catchword.installation.only_one is 'holds the table to one row';
+comment on column catchword.installation.id is 'written into the _meta of every index';
+comment on column catchword.installation.system_identifier is 'of the server, as last seen';
+comment on column catchword.installation.timeline is 'of the server, as last seen; it changes with a failover or a restore';
+comment on column catchword.installation.last_revision is 'of the sequence, as last seen';
+comment on column catchword.installation.seen_at is 'when that was';
+insert into catchword.installation default values;
+
+create table catchword.journal (
+  id         bigint generated always as identity primary key,
+  at         timestamptz not null default now(),
+  who        text not null default session_user,
+  what       text not null,
+  collection text,
+  detail     text,
+  count      bigint
+);
+comment on table  catchword.journal is 'what operators did; append only';
+comment on column catchword.journal.id is 'in order';
+comment on column catchword.journal.at is 'when';
+comment on column catchword.journal.who is 'who';
+comment on column catchword.journal.what is 'attach, detach, reindex, …';
+comment on column catchword.journal.collection is 'where';
+comment on column catchword.journal.detail is 'with what words';
+comment on column catchword.journal.count is 'how many';
+
+-- Application roles need two things for their own writes, and no more: to find the sequence, and to draw from it.
+grant usage on schema catchword to public;
+grant usage on sequence catchword.revision to public;

@@ -1,0 +1,245 @@
+//! The handle: a pool, a client, the configured collections, and what this process knows of their health.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::PgPool;
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+use crate::collection::{self, Collection};
+use crate::config::{Config, ElasticsearchSettings, Environment, Tls};
+use crate::elastic::{Address, Answer, Credentials, Elastic, Transport};
+use crate::sync::{Breakers, Pace};
+use crate::{Error, database, elastic, migrate};
+
+/// Direct writes at a time; more are left to the loop. Each holds a connection of the pool for some milliseconds.
+const DIRECT_IN_FLIGHT: usize = 64;
+/// Connections beside those of batches: direct writes, health, a raise of the sequence.
+const SPARE_CONNECTIONS: u32 = 8;
+/// How long the check of an index may hold up a start.
+const OWNERSHIP: Duration = Duration::from_secs(3);
+
+/// Keeps the configured collections in step. Cheap to clone.
+#[derive(Clone)]
+pub struct Catchword {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub config: Config,
+    pub prefix: String,
+    pub pool: PgPool,
+    pub elastic: Elastic,
+    pub breakers: Breakers,
+    pub pace: Pace,
+    pub direct: Arc<Semaphore>,
+    known: Mutex<Known>,
+}
+
+/// What was last found out about the collections.
+#[derive(Default)]
+struct Known {
+    collections: HashMap<String, Arc<Collection>>,
+    /// Collections that cannot be served as they are: not attached, triggers off, another's index. Read anew at each tick.
+    refused: BTreeMap<String, String>,
+    /// Collections whose index could not be asked whose it is. Nothing is written to an index that may be another's.
+    unverified: BTreeMap<String, String>,
+    /// Collections whose index or view failed a whole batch. Tried with a small one at each tick.
+    blocked: BTreeMap<String, String>,
+}
+
+impl Catchword {
+    /// Opens pool and client. Nothing is sent yet.
+    pub fn open(config: Config, environment: &Environment) -> Result<Catchword, Error> {
+        let elastic = Elastic::open(&address(&environment.elasticsearch)?)?;
+        let size = config.worker.in_flight as u32 + SPARE_CONNECTIONS;
+        let inner = Inner {
+            prefix: environment.index_prefix.clone(),
+            pool: database::pool(&environment.database_url, size)?,
+            elastic,
+            breakers: Breakers::default(),
+            pace: Pace::new(config.worker.batch),
+            direct: Arc::new(Semaphore::new(DIRECT_IN_FLIGHT)),
+            known: Mutex::default(),
+            config,
+        };
+        Ok(Catchword { inner: Arc::new(inner) })
+    }
+
+    /// Opens, and refuses what it will not work on: a standby, another version's schema, a collection that is not attached, triggers
+    /// that are missing or off, another installation's index. An Elasticsearch that is away is no reason to refuse: writes go on.
+    pub async fn connect(config: Config, environment: &Environment) -> Result<Catchword, Error> {
+        let catchword = Catchword::open(config, environment)?;
+        let mut connection = catchword.inner.pool.acquire().await?;
+        collection::refuse_standby(&mut connection).await?;
+        migrate::check_version(&mut connection).await?;
+        drop(connection);
+        catchword.refresh().await?;
+        let refused = catchword
+            .inner
+            .lock()
+            .refused
+            .first_key_value()
+            .map(|(name, why)| format!("collection {name}: {why}"));
+        match refused {
+            Some(sentence) => Err(Error::Refused(sentence)),
+            None => Ok(catchword),
+        }
+    }
+
+    /// The pool, for an application that has none of its own. Begin transactions with [`database::begin`].
+    pub fn pool(&self) -> &PgPool {
+        &self.inner.pool
+    }
+
+    /// The client, for an application that searches with the same address and credentials.
+    pub fn elastic(&self) -> &Elastic {
+        &self.inner.elastic
+    }
+
+    /// The configuration it was opened with.
+    pub fn config(&self) -> &Config {
+        &self.inner.config
+    }
+
+    /// The alias that readers of a collection search.
+    pub fn readers_alias(&self, collection: &str) -> Option<String> {
+        self.inner
+            .lock()
+            .collections
+            .get(collection)
+            .map(|collection| collection.alias.clone())
+    }
+
+    /// Reads the collections anew: targets, pauses, triggers, and whose indices they are. What is wrong is remembered and said; the
+    /// other collections go on.
+    pub(crate) async fn refresh(&self) -> Result<(), Error> {
+        let mut connection = self.inner.pool.acquire().await?;
+        let installation = collection::installation(&mut connection).await?;
+        let (mut loaded, mut refused, mut unverified) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        for config in &self.inner.config.collections {
+            match collection::load(&mut connection, config, &self.inner.prefix).await {
+                Err(Error::Refused(why)) => _ = refused.insert(config.name.clone(), why),
+                Err(error) => return Err(error),
+                Ok(collection) => match collection::problems(&mut connection, &config.name).await?.first() {
+                    Some(problem) => _ = refused.insert(config.name.clone(), format!("{problem}; run: catchword migrate")),
+                    None => loaded.push(Arc::new(collection)),
+                },
+            }
+        }
+        drop(connection);
+        for collection in &loaded {
+            match self.ownership(collection, installation).await {
+                Ok(()) => {}
+                Err(elastic::Error::Request { answer, .. }) => {
+                    self.inner.breakers.note(&collection.name, &answer);
+                    unverified.insert(collection.name.clone(), answer.to_string());
+                }
+                Err(error) => _ = refused.insert(collection.name.clone(), error.to_string()),
+            }
+        }
+        loaded.retain(|collection| !refused.contains_key(&collection.name));
+        let mut known = self.inner.lock();
+        for (name, why) in &refused {
+            if known.refused.get(name) != Some(why) {
+                tracing::error!(collection = name, "not served: {why}");
+            }
+        }
+        known.collections = loaded.into_iter().map(|collection| (collection.name.clone(), collection)).collect();
+        known.refused = refused;
+        known.unverified = unverified;
+        Ok(())
+    }
+
+    /// Are the collection's indices ours?
+    async fn ownership(&self, collection: &Collection, installation: Uuid) -> Result<(), elastic::Error> {
+        for target in &collection.targets {
+            let asked = self.inner.elastic.belongs(target, &collection.alias, installation);
+            tokio::time::timeout(OWNERSHIP, asked).await.unwrap_or_else(|_| {
+                let doing = format!("ask whose index {} is", target.index());
+                Err(elastic::Error::Request {
+                    doing,
+                    answer: Answer::Unknown("no answer within 3 s".into()),
+                })
+            })?;
+        }
+        Ok(())
+    }
+
+    /// These collections (none: all), as far as they are served, in the order of the configuration.
+    pub(crate) fn loaded(&self, names: &[&str]) -> Vec<Arc<Collection>> {
+        let known = self.inner.lock();
+        let configured = self.inner.config.collections.iter().map(|config| config.name.as_str());
+        let wanted = configured.filter(|name| names.is_empty() || names.contains(name));
+        wanted.filter_map(|name| known.collections.get(name).cloned()).collect()
+    }
+}
+
+impl Inner {
+    /// One collection, if it is served.
+    pub fn collection(&self, name: &str) -> Option<Arc<Collection>> {
+        self.lock().collections.get(name).cloned()
+    }
+
+    /// Why a collection is not served at all.
+    pub fn refused(&self) -> BTreeMap<String, String> {
+        self.lock().refused.clone()
+    }
+
+    /// Why nothing may be written to a collection's index yet.
+    pub fn unverified(&self, name: &str) -> Option<String> {
+        self.lock().unverified.get(name).cloned()
+    }
+
+    /// Why a collection is blocked.
+    pub fn blocked(&self, name: &str) -> Option<String> {
+        self.lock().blocked.get(name).cloned()
+    }
+
+    /// Everything that keeps collections from being worked on, for people.
+    pub fn troubles(&self) -> BTreeMap<String, String> {
+        let known = self.lock();
+        let all = known.unverified.iter().chain(&known.blocked).chain(&known.refused);
+        all.map(|(name, why)| (name.clone(), why.clone())).collect()
+    }
+
+    /// Blocks a collection, or lifts its block.
+    pub fn set_blocked(&self, name: &str, why: Option<String>) {
+        let mut known = self.lock();
+        match why {
+            Some(why) => {
+                if known.blocked.insert(name.to_owned(), why.clone()).is_none() {
+                    tracing::error!(collection = name, "blocked: {why}");
+                }
+            }
+            None => {
+                if known.blocked.remove(name).is_some() {
+                    tracing::info!(collection = name, "no longer blocked");
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The settings as the client takes them.
+fn address(settings: &ElasticsearchSettings) -> Result<Address, Error> {
+    let credentials = match (&settings.username, &settings.password, &settings.api_key) {
+        (_, _, Some(key)) => Credentials::ApiKey(key.expose().to_owned()),
+        (Some(username), Some(password), None) => Credentials::Basic {
+            username: username.clone(),
+            password: password.expose().to_owned(),
+        },
+        _ => Credentials::None,
+    };
+    let transport = match settings.tls {
+        Tls::Verified => Transport::Verified,
+        Tls::Insecure => Transport::Insecure,
+    };
+    Ok(Address::new(&settings.url, credentials, settings.ca_file.clone(), transport)?)
+}

@@ -1,0 +1,147 @@
+//! Makes a configured table a collection. The SQL is `migrations/0002_attach.sql`; here are the retries.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sqlx::{PgConnection, PgPool};
+
+use crate::config;
+use crate::{Error, database};
+
+/// A lock that is not had within this time is given back, so that the application's traffic never queues behind it.
+const LOCK_TIMEOUT: &str = "set local lock_timeout = '2s'";
+/// Tries before it is said that the table is too busy: about a minute in all.
+const TRIES: u32 = 15;
+
+/// What attaching did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attached {
+    /// It was all there.
+    Unchanged,
+    /// The first time, or its triggers were not all in place: every document is stale until `reindex --all`.
+    Stale(String),
+    /// Triggers were replaced; what was in step still is.
+    Changed,
+}
+
+/// Attaches the table of a configured collection. Repeating it changes nothing.
+pub async fn attach(pool: &PgPool, config: &config::Collection) -> Result<Attached, Error> {
+    require_table(&mut *pool.acquire().await?, config).await?;
+    let done: String = with_lock_retries(pool, &config.table, async |connection: &mut PgConnection| {
+        sqlx::query_scalar(include_str!("attach.sql"))
+            .bind(&config.name)
+            .bind(&config.table)
+            .bind(&config.key)
+            .bind(&config.view)
+            .bind(&config.revision)
+            .bind(&config.watch)
+            .bind(touches(config))
+            .bind(delay(config))
+            .bind(json!(config.scopes))
+            .bind(&config.period)
+            .fetch_one(connection)
+            .await
+    })
+    .await?;
+    Ok(match done.as_str() {
+        "unchanged" => Attached::Unchanged,
+        "changed" => Attached::Changed,
+        _ => Attached::Stale(done),
+    })
+}
+
+/// The SQL that attaching would run, after the same refusals.
+pub async fn attach_statements(connection: &mut PgConnection, config: &config::Collection) -> Result<Vec<String>, Error> {
+    require_table(connection, config).await?;
+    sqlx::query(include_str!("check_source.sql"))
+        .bind(&config.name)
+        .bind(&config.table)
+        .bind(&config.key)
+        .bind(&config.revision)
+        .bind(&config.watch)
+        .bind(touches(config))
+        .execute(&mut *connection)
+        .await?;
+    Ok(sqlx::query_scalar(include_str!("attach_statements.sql"))
+        .bind(&config.name)
+        .bind(&config.table)
+        .bind(&config.key)
+        .bind(&config.revision)
+        .bind(&config.watch)
+        .bind(touches(config))
+        .bind(delay(config))
+        .fetch_all(connection)
+        .await?)
+}
+
+/// Undoes an attachment; the sentence says what stays.
+pub async fn detach(pool: &PgPool, collection: &str) -> Result<String, Error> {
+    with_lock_retries(pool, collection, async |connection: &mut PgConnection| {
+        sqlx::query_scalar(include_str!("detach.sql"))
+            .bind(collection)
+            .fetch_one(connection)
+            .await
+    })
+    .await
+}
+
+async fn require_table(connection: &mut PgConnection, config: &config::Collection) -> Result<(), Error> {
+    if sqlx::query_scalar(include_str!("table_exists.sql"))
+        .bind(&config.table)
+        .fetch_one(connection)
+        .await?
+    {
+        return Ok(());
+    }
+    Err(Error::Refused(format!(
+        "collection {}: the table {} does not exist; create it with your own migrations first, or write table = \"schema.table\"",
+        config.name, config.table
+    )))
+}
+
+async fn with_lock_retries<T>(
+    pool: &PgPool,
+    what: &str,
+    work: impl AsyncFn(&mut PgConnection) -> Result<T, sqlx::Error>,
+) -> Result<T, Error> {
+    let mut tries = 0;
+    loop {
+        let mut transaction = database::begin(pool).await?;
+        sqlx::query(LOCK_TIMEOUT).execute(&mut *transaction).await?;
+        match work(&mut transaction).await {
+            Ok(done) => {
+                transaction.commit().await?;
+                return Ok(done);
+            }
+            Err(error) if is_lock_timeout(&error) && tries < TRIES => {
+                transaction.rollback().await?;
+                tries += 1;
+                tracing::info!(what, tries, "the table is busy; trying again");
+                tokio::time::sleep(Duration::from_millis(500 * u64::from(tries.min(4)))).await;
+            }
+            Err(error) if is_lock_timeout(&error) => {
+                return Err(Error::Refused(format!(
+                    "{what} is too busy: a long transaction holds it; end that one, or repeat this later"
+                )));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Lock not available; a deadlock that was resolved at our cost.
+fn is_lock_timeout(error: &sqlx::Error) -> bool {
+    error
+        .as_database_error()
+        .and_then(|e| e.code())
+        .is_some_and(|code| code == "55P03" || code == "40P01")
+}
+
+fn touches(config: &config::Collection) -> Value {
+    let touch = |t: &config::Touch| json!({ "table": t.table, "column": t.column, "row_column": t.row_column });
+    config.touches.iter().map(touch).collect()
+}
+
+fn delay(config: &config::Collection) -> i32 {
+    config.delay.as_secs().try_into().unwrap_or(3600)
+}

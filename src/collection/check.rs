@@ -1,0 +1,151 @@
+//! What the view must be. Each refusal says what to write instead.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+use sqlx::{PgConnection, PgPool, Row};
+
+use super::statements::filled;
+use super::{Collection, KeyType, plan, repair};
+use crate::config;
+use crate::{Error, database};
+
+/// A standby lags and cannot be written: what it shows is not what was committed.
+pub async fn refuse_standby(connection: &mut PgConnection) -> Result<(), Error> {
+    if sqlx::query_scalar(include_str!("is_standby.sql")).fetch_one(connection).await? {
+        return Err(Error::Refused("this Postgres is a standby; set DATABASE_URL to the primary".into()));
+    }
+    Ok(())
+}
+
+/// Checks columns, types, the plan of the look-up, and that the view's revision is the row's. Runs in a transaction that is undone.
+pub async fn check_view(pool: &PgPool, config: &config::Collection, collection: &Collection) -> Result<(), Error> {
+    let mut transaction = database::begin(pool).await?;
+    check_columns(&mut transaction, config, collection).await?;
+    let keys = sample(&mut transaction, collection).await?;
+    check_plan(&mut transaction, config, collection, &keys).await?;
+    check_revision(&mut transaction, config, collection).await?;
+    transaction.rollback().await?;
+    Ok(())
+}
+
+async fn check_columns(connection: &mut PgConnection, config: &config::Collection, collection: &Collection) -> Result<(), Error> {
+    let named: Vec<&str> = config.scopes.values().chain(&config.period).map(String::as_str).collect();
+    let missing: Vec<String> = sqlx::query_scalar(include_str!("columns.sql"))
+        .bind(&config.table)
+        .bind(&named)
+        .fetch_all(&mut *connection)
+        .await?;
+    if let Some(column) = missing.first() {
+        return Err(Error::Refused(format!(
+            "collection {}: {} has no column {column}; correct scopes or period",
+            config.name, config.table
+        )));
+    }
+    let rows = sqlx::query(include_str!("view_columns.sql"))
+        .bind(&config.view)
+        .fetch_all(connection)
+        .await?;
+    for (column, types) in [
+        ("key", &[collection.key_type.name()][..]),
+        ("revision", &["bigint"]),
+        ("body", &["json", "jsonb"]),
+    ] {
+        let row = rows
+            .iter()
+            .find(|row| row.try_get::<String, _>("name").is_ok_and(|name| name == column));
+        let found: Option<String> = row.map(|row| row.try_get("type")).transpose()?;
+        let wanted = types.join(" or ");
+        match found {
+            Some(found) if types.contains(&found.as_str()) => {}
+            Some(found) => {
+                return Err(Error::Refused(format!(
+                    "collection {}: the view {} has {column} of type {found}, not {wanted}; correct the view",
+                    config.name, config.view
+                )));
+            }
+            None => {
+                return Err(Error::Refused(format!(
+                    "collection {}: the view {} has no column {column} ({wanted}); a view returns (key, revision, body)",
+                    config.name, config.view
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Keys to plan with: the table's own, or one that could be.
+async fn sample(connection: &mut PgConnection, collection: &Collection) -> Result<Vec<String>, Error> {
+    let rows = filled(&collection.statements.sample).fetch_all(connection).await?;
+    let mut keys = rows.iter().map(|row| row.try_get("key")).collect::<Result<Vec<String>, _>>()?;
+    if keys.is_empty() {
+        keys.push(match collection.key_type {
+            KeyType::Uuid => uuid::Uuid::nil().to_string(),
+            KeyType::Bigint | KeyType::Integer => "0".into(),
+            KeyType::Text => "a".into(),
+        });
+    }
+    Ok(keys)
+}
+
+/// With sequential scans discouraged, one that is still in the plan has no other way: it would be taken once per batch.
+async fn check_plan(
+    connection: &mut PgConnection,
+    config: &config::Collection,
+    collection: &Collection,
+    keys: &[String],
+) -> Result<(), Error> {
+    let mut large: HashSet<String> = sqlx::query_scalar(include_str!("large_tables.sql"))
+        .fetch_all(&mut *connection)
+        .await?
+        .into_iter()
+        .collect();
+    large.insert(
+        config
+            .table
+            .rsplit('.')
+            .next()
+            .unwrap_or(&config.table)
+            .trim_matches('"')
+            .to_owned(),
+    );
+    sqlx::query("set local enable_seqscan = off").execute(&mut *connection).await?;
+    let row = filled(&collection.statements.explain)
+        .bind(&config.name)
+        .bind(keys)
+        .bind(i64::MAX)
+        .bind(i64::MAX)
+        .fetch_one(connection)
+        .await
+        .map_err(|error| Error::View(format!("{} of collection {}: {error}", config.view, config.name)))?;
+    let explained: Value = row.try_get(0)?;
+    match plan::reads_whole(&explained, &large) {
+        None => Ok(()),
+        Some(table) => Err(Error::Refused(format!(
+            "collection {}: the view {} reads the whole of {table} for each batch; take the key as the bare column, and related rows by scalar subselect or lateral with an index, not by a grouped subquery, a CTE used twice, a window or a limit",
+            config.name, config.view
+        ))),
+    }
+}
+
+/// Touches a row and sees whether the view's revision rises with it.
+async fn check_revision(connection: &mut PgConnection, config: &config::Collection, collection: &Collection) -> Result<(), Error> {
+    let shown = filled(&collection.statements.shown).fetch_optional(&mut *connection).await?;
+    let Some(shown) = shown else { return Ok(()) };
+    let key: String = shown.try_get("key")?;
+    repair::touch(connection, &config.name, &[&key]).await?;
+    let row = filled(&collection.statements.revisions)
+        .bind(&key)
+        .fetch_optional(connection)
+        .await?;
+    let Some(row) = row else { return Ok(()) };
+    let (in_view, in_row): (Option<i64>, Option<i64>) = (row.try_get("in_view")?, row.try_get("in_row")?);
+    if in_view == in_row {
+        return Ok(());
+    }
+    Err(Error::Refused(format!(
+        "collection {}: revision in the view {} is not the column {} of {}; select that column as revision",
+        config.name, config.view, config.revision, config.table
+    )))
+}

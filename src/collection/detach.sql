@@ -1,0 +1,1 @@
+select catchword.detach($1)

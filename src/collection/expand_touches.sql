@@ -1,0 +1,1 @@
+select jobs, touched from catchword.expand_touches($1, $2)

@@ -1,0 +1,51 @@
+//! Reads a collection back from where it was attached.
+
+use sqlx::{PgConnection, Row};
+use uuid::Uuid;
+
+use super::statements::Statements;
+use super::{Collection, KeyType};
+use crate::Error;
+use crate::config;
+use crate::elastic::Target;
+
+/// The collection as it is attached now. A configured one that is not attached is refused.
+pub async fn load(connection: &mut PgConnection, config: &config::Collection, prefix: &str) -> Result<Collection, Error> {
+    let name = &config.name;
+    let row = sqlx::query(include_str!("load.sql")).bind(name).fetch_optional(connection).await?;
+    let row = row.ok_or_else(|| Error::Refused(format!("collection {name} is not attached; run: catchword migrate")))?;
+    if row.try_get::<Option<String>, _>("table_name")?.is_none() {
+        return Err(Error::Refused(format!(
+            "the table of collection {name} is gone; run: catchword detach {name}"
+        )));
+    }
+    if !row.try_get::<bool, _>("view_exists")? {
+        return Err(Error::Refused(format!(
+            "the view {} of collection {name} is gone; create it again",
+            row.try_get::<String, _>("view_name")?
+        )));
+    }
+    let key_type: String = row.try_get("key_type")?;
+    Ok(Collection {
+        key_type: KeyType::named(&key_type).ok_or_else(|| Error::Refused(format!("collection {name} has a key of type {key_type}")))?,
+        alias: format!("{prefix}{}", config.index),
+        targets: row.try_get::<Vec<String>, _>("targets")?.into_iter().map(Target::new).collect(),
+        period: row.try_get("period")?,
+        paused: row.try_get("paused")?,
+        statements: Statements::fill(&row)?,
+        name: row.try_get("name")?,
+    })
+}
+
+/// What is wrong with the triggers that the promises rest on. Empty: nothing.
+pub async fn problems(connection: &mut PgConnection, collection: &str) -> Result<Vec<String>, Error> {
+    Ok(sqlx::query_scalar(include_str!("problems.sql"))
+        .bind(collection)
+        .fetch_all(connection)
+        .await?)
+}
+
+/// Who we are. Every index carries it.
+pub async fn installation(connection: &mut PgConnection) -> Result<Uuid, Error> {
+    Ok(sqlx::query_scalar(include_str!("installation.sql")).fetch_one(connection).await?)
+}

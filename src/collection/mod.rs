@@ -1,0 +1,42 @@
+//! The only code that knows views, keys and triggers: attaching a table, what Postgres wants of a key, the documents themselves.
+
+mod attach;
+mod bodies;
+mod check;
+mod key;
+mod load;
+mod plan;
+mod repair;
+mod rows;
+mod statements;
+mod wants;
+
+pub use attach::{Attached, attach, attach_statements, detach};
+pub use bodies::{Built, Document, ROUND_BYTES};
+pub use check::{check_view, refuse_standby};
+pub use key::{KeyType, MAX_KEY_BYTES};
+pub use load::{installation, load, problems};
+pub use repair::{Expanded, expand_touches, raise_revision, record_gone, touch};
+pub use rows::Unbuildable;
+pub use wants::Want;
+
+use crate::elastic::Target;
+use statements::Statements;
+
+/// A table, its view and its index, as they are attached.
+#[derive(Clone, Debug)]
+pub struct Collection {
+    /// What jobs, commands and metrics call it.
+    pub name: String,
+    /// The type of its key.
+    pub key_type: KeyType,
+    /// The alias that readers search.
+    pub alias: String,
+    /// The indices that must all agree. One, until a rebuild makes it two.
+    pub targets: Vec<Target>,
+    /// The column that `reindex --between` reads.
+    pub period: Option<String>,
+    /// Why it is paused, if it is.
+    pub paused: Option<String>,
+    statements: Statements,
+}

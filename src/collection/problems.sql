@@ -1,0 +1,1 @@
+select problem from catchword.broken_triggers($1)

@@ -1,0 +1,1 @@
+select catchword.raise_revision($1)

@@ -1,0 +1,1 @@
+select catchword.record_gone($1, $2)

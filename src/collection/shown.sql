@@ -1,0 +1,1 @@
+select v.key::text as key from {view} v limit 1

@@ -1,0 +1,49 @@
+//! The one place where a name is put into SQL. The names come quoted from Postgres itself (`load.sql`); values are always bound.
+
+use sqlx::AssertSqlSafe;
+use sqlx::postgres::PgArguments;
+use sqlx::query::Query;
+use sqlx::{Postgres, Row};
+
+/// The statements of one collection, with its names filled in once.
+#[derive(Clone, Debug)]
+pub(super) struct Statements {
+    pub wants: String,
+    pub bodies: String,
+    pub explain: String,
+    pub sample: String,
+    pub shown: String,
+    pub revisions: String,
+}
+
+impl Statements {
+    /// Fills in the quoted names that `load.sql` returned.
+    pub fn fill(row: &sqlx::postgres::PgRow) -> Result<Statements, sqlx::Error> {
+        let names: [(&str, String); 5] = [
+            ("{table}", row.try_get("table_name")?),
+            ("{key}", row.try_get("key_name")?),
+            ("{revision}", row.try_get("revision_name")?),
+            ("{view}", row.try_get("view_name")?),
+            ("{key_type}", row.try_get("key_type")?),
+        ];
+        let fill = |template: &str| {
+            names
+                .iter()
+                .fold(template.to_owned(), |sql, (place, name)| sql.replace(place, name))
+        };
+        let bodies = fill(include_str!("bodies.sql"));
+        Ok(Statements {
+            wants: fill(include_str!("wants.sql")),
+            explain: format!("explain (format json) {bodies}"),
+            bodies,
+            sample: fill(include_str!("sample.sql")),
+            shown: fill(include_str!("shown.sql")),
+            revisions: fill(include_str!("revisions.sql")),
+        })
+    }
+}
+
+/// A filled statement, ready for its values.
+pub(super) fn filled(sql: &str) -> Query<'static, Postgres, PgArguments> {
+    sqlx::query(AssertSqlSafe(sql.to_owned()))
+}

@@ -1,0 +1,1 @@
+select catchword.touch($1, $2)

@@ -1,0 +1,70 @@
+//! What Postgres wants of a key.
+
+use std::collections::HashMap;
+
+use sqlx::{PgConnection, Row};
+
+use super::rows::rows;
+use super::{Collection, Unbuildable};
+use crate::Error;
+
+/// What Postgres wants of a key, and the number that says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// The view returns it: the row's version.
+    Present(i64),
+    /// There is a row, and the view does not return it: gone, at the row's version plus one.
+    Hidden(i64),
+    /// There is no row but the record of a delete: gone, at the recorded number.
+    Deleted(i64),
+    /// Neither row nor record.
+    Never,
+}
+
+impl Collection {
+    /// What Postgres wants of each of these keys, read in one statement.
+    pub async fn wants(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<(HashMap<String, Want>, Vec<Unbuildable>), Error> {
+        let (rows, unbuildable) = rows(connection, &self.statements.wants, &self.name, keys, None).await?;
+        let mut wants: HashMap<String, Want> = keys.iter().map(|key| ((*key).to_owned(), Want::Never)).collect();
+        for fault in &unbuildable {
+            wants.remove(&fault.key);
+        }
+        for row in rows {
+            let (state, key, version): (&str, String, i64) = (row.try_get("state")?, row.try_get("key")?, row.try_get("version")?);
+            let seen = match state {
+                "present" => Want::Present(version),
+                "row" => Want::Hidden(version),
+                _ => Want::Deleted(version),
+            };
+            if let Some(want) = wants.get_mut(&key) {
+                *want = stronger(*want, seen);
+            }
+        }
+        Ok((wants, unbuildable))
+    }
+}
+
+/// A row in the view is present whatever else is recorded of its key; a row outweighs the record of an earlier delete.
+fn stronger(a: Want, b: Want) -> Want {
+    let rank = |want: &Want| match want {
+        Want::Present(_) => 3,
+        Want::Hidden(_) => 2,
+        Want::Deleted(_) => 1,
+        Want::Never => 0,
+    };
+    if rank(&b) > rank(&a) { b } else { a }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_outweighs_the_record_of_an_earlier_delete() {
+        assert_eq!(stronger(Want::Deleted(11), Want::Hidden(21)), Want::Hidden(21));
+        assert_eq!(stronger(Want::Present(20), Want::Hidden(21)), Want::Present(20));
+        assert_eq!(stronger(Want::Hidden(21), Want::Present(20)), Want::Present(20));
+        assert_eq!(stronger(Want::Never, Want::Deleted(11)), Want::Deleted(11));
+        assert_eq!(stronger(Want::Present(20), Want::Deleted(31)), Want::Present(20));
+    }
+}

@@ -1,0 +1,228 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{Error, Fault};
+use super::names;
+use super::section::{Key, Section, Source};
+
+/// A table, the view that makes its documents, and the index they live in. Names are as Postgres has them, unquoted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collection {
+    /// What jobs, metrics and commands call it.
+    pub name: String,
+    /// The attached table, perhaps with its schema.
+    pub table: String,
+    /// The table's column that names a row and its document.
+    pub key: String,
+    /// Returns `(key, revision, body)`, perhaps with its schema.
+    pub view: String,
+    /// A JSON file of settings and mappings, found from the configuration's own folder.
+    pub mapping: PathBuf,
+    /// The readers' alias, without the installation's prefix; the name unless it was given.
+    pub index: String,
+    /// The column that the trigger keeps the revision in.
+    pub revision: String,
+    /// Flags of `reindex`, and the table's columns that they compare.
+    pub scopes: BTreeMap<String, String>,
+    /// The column of time that `reindex --between` reads.
+    pub period: Option<String>,
+    /// Related tables whose changes change documents.
+    pub touches: Vec<Touch>,
+    /// Columns that matter; empty means all.
+    pub watch: Vec<String>,
+    /// How long a live job waits, so that the direct path may come first: whole seconds, an hour at most.
+    pub delay: Duration,
+}
+
+/// A change of `table` changes the documents of the rows whose `row_column` has the changed row's `column`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touch {
+    /// The related table, perhaps with its schema.
+    pub table: String,
+    /// A column of the related table.
+    pub column: String,
+    /// A column of the collection's own table.
+    pub row_column: String,
+}
+
+impl Collection {
+    /// Reads the file of settings and mappings now: a JSON object. What it may hold is judged where indexes are made.
+    pub fn mapping_json(&self) -> Result<Value, Error> {
+        let refuse = |problem: String| Error::Mapping {
+            collection: self.name.clone(),
+            mapping: self.mapping.clone(),
+            problem,
+        };
+        let text = fs::read_to_string(&self.mapping)
+            .map_err(|cause| refuse(format!("cannot be read: {cause}; the path counts from the configuration's folder")))?;
+        let wanted = r#"write {"settings": {…}, "mappings": {…}}"#;
+        match serde_json::from_str(&text) {
+            Ok(object @ Value::Object(_)) => Ok(object),
+            Ok(_) => Err(refuse(format!("is not a JSON object; {wanted}"))),
+            Err(cause) => Err(refuse(format!("is not JSON: {cause}; {wanted}"))),
+        }
+    }
+}
+
+/// The trigger takes no delay above an hour either: nobody waits longer for a direct write.
+const LONGEST_DELAY: Duration = Duration::from_secs(3600);
+
+const USUAL_DELAY: Duration = Duration::from_secs(60);
+
+const KEYS: &[Key] = &[
+    Key {
+        name: "name",
+        example: r#"name = "annotation""#,
+    },
+    Key {
+        name: "table",
+        example: r#"table = "annotation""#,
+    },
+    Key {
+        name: "key",
+        example: r#"key = "id""#,
+    },
+    Key {
+        name: "view",
+        example: r#"view = "annotation_document""#,
+    },
+    Key {
+        name: "mapping",
+        example: r#"mapping = "annotation.json""#,
+    },
+    Key {
+        name: "index",
+        example: r#"index = "annotation""#,
+    },
+    Key {
+        name: "revision",
+        example: r#"revision = "catchword_revision""#,
+    },
+    Key {
+        name: "scopes",
+        example: r#"scopes = { user = "userid" }"#,
+    },
+    Key {
+        name: "period",
+        example: r#"period = "updated""#,
+    },
+    Key {
+        name: "touches",
+        example: r#"touches = [{ table = "document", column = "id", row_column = "document_id" }]"#,
+    },
+    Key {
+        name: "watch",
+        example: r#"watch = ["text", "tags"]"#,
+    },
+    Key {
+        name: "delay",
+        example: r#"delay = "60s""#,
+    },
+];
+
+const TOUCH_KEYS: &[Key] = &[
+    Key {
+        name: "table",
+        example: r#"table = "document""#,
+    },
+    Key {
+        name: "column",
+        example: r#"column = "id""#,
+    },
+    Key {
+        name: "row_column",
+        example: r#"row_column = "document_id""#,
+    },
+];
+
+/// The section is called by the collection's name, as soon as it has one.
+pub(super) fn section<'a>(source: Source<'a>, nth: usize, at: usize, table: &'a DeTable<'a>) -> Result<Section<'a>, Error> {
+    let title = match table.get("name").and_then(|name| name.get_ref().as_str()) {
+        Some(name) => format!("collection {name:?}"),
+        None => format!("collection {}", nth + 1),
+    };
+    Section::new(source, title, table, at, KEYS)
+}
+
+pub(super) fn read(section: &Section) -> Result<Collection, Error> {
+    let name = section.required_text("name", names::collection)?;
+    let folder = section.source.file.parent().unwrap_or(Path::new(""));
+    Ok(Collection {
+        table: section.required_text("table", names::relation)?,
+        key: section.required_text("key", names::column)?,
+        view: section.required_text("view", names::relation)?,
+        mapping: folder.join(section.required_text("mapping", path)?),
+        index: section.text("index", names::index)?.unwrap_or_else(|| name.clone()),
+        revision: section
+            .text("revision", names::column)?
+            .unwrap_or_else(|| "catchword_revision".to_owned()),
+        scopes: scopes(section)?,
+        period: section.text("period", names::column)?,
+        touches: touches(section)?,
+        watch: watch(section)?,
+        delay: section.parsed("delay", delay)?.unwrap_or(USUAL_DELAY),
+        name,
+    })
+}
+
+fn scopes(section: &Section) -> Result<BTreeMap<String, String>, Error> {
+    let Some((_, table)) = section.table("scopes")? else {
+        return Ok(BTreeMap::new());
+    };
+    table
+        .iter()
+        .map(|(scope, column)| {
+            let key = format!("scopes.{}", scope.get_ref());
+            names::scope(scope.get_ref()).map_err(|fault| section.refuse(&key, scope.span().start, fault))?;
+            let column = section.text_of(&key, column, names::column)?;
+            Ok((scope.get_ref().to_string(), column))
+        })
+        .collect()
+}
+
+fn touches(section: &Section) -> Result<Vec<Touch>, Error> {
+    let list = section.list("touches")?.unwrap_or_default();
+    let mut touches = Vec::new();
+    for (nth, entry) in list.iter().enumerate() {
+        let DeValue::Table(table) = entry.get_ref() else {
+            return Err(section.wrong_type("touches", entry));
+        };
+        let title = format!("{}: touch {}", section.title(), nth + 1);
+        let entry = Section::new(section.source, title, table, entry.span().start, TOUCH_KEYS)?;
+        touches.push(Touch {
+            table: entry.required_text("table", names::relation)?,
+            column: entry.required_text("column", names::column)?,
+            row_column: entry.required_text("row_column", names::row_column)?,
+        });
+    }
+    Ok(touches)
+}
+
+fn watch(section: &Section) -> Result<Vec<String>, Error> {
+    let list = section.list("watch")?.unwrap_or_default();
+    list.iter().map(|column| section.text_of("watch", column, names::column)).collect()
+}
+
+fn path(path: &str) -> Result<(), Fault> {
+    if path.is_empty() || path.contains('\0') {
+        return Err(Fault::new("is not a path", r#"write mapping = "annotation.json""#));
+    }
+    Ok(())
+}
+
+fn delay(text: &str) -> Result<Duration, Fault> {
+    let wrong = |problem: &str| Fault::new(problem, r#"write whole seconds up to an hour, as in "60s""#);
+    let delay = humantime::parse_duration(text).map_err(|_| wrong("is not a time span"))?;
+    if delay.subsec_nanos() != 0 {
+        return Err(wrong("is not in whole seconds"));
+    }
+    if delay > LONGEST_DELAY {
+        return Err(wrong("is longer than an hour"));
+    }
+    Ok(delay)
+}

@@ -1,0 +1,371 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use super::scratch::Scratch;
+use super::*;
+
+/// The least that is right; tests add lines to it.
+const LEAST: &str = r#"
+[[collection]]
+name = "annotation"
+table = "annotation"
+key = "id"
+view = "annotation_document"
+mapping = "annotation.json"
+"#;
+
+const WHOLE: &str = r#"
+[worker]
+tick = "*/5 * * * *"
+batch = 100
+in_flight = 4
+
+[[collection]]
+name = "annotation"
+table = "app.annotation"
+key = "id"
+view = "app.annotation_document"
+mapping = "mappings/annotation.json"
+index = "annotations.v2"
+revision = "rev"
+scopes = { user = "userid", group = "groupid", document = "document_id" }
+period = "updated"
+touches = [{ table = "document", column = "id", row_column = "document_id" }]
+watch = ["text", "tags"]
+delay = "2m"
+"#;
+
+fn parse(text: &str) -> Result<Config, String> {
+    Config::parse(text, Path::new("/etc/catchword.toml")).map_err(|error| error.to_string())
+}
+
+#[track_caller]
+fn refused(text: &str, sentence: &str) {
+    assert_eq!(parse(text).unwrap_err(), format!("/etc/catchword.toml:{sentence}"));
+}
+
+#[track_caller]
+fn one(added: &str) -> Collection {
+    parse(&format!("{LEAST}{added}")).unwrap().collections.remove(0)
+}
+
+/// The added lines begin at line 8.
+#[track_caller]
+fn one_refused(added: &str, sentence: &str) {
+    refused(&format!("{LEAST}{added}"), &format!("8: collection \"annotation\": {sentence}"));
+}
+
+#[test]
+fn everything_that_can_be_written_is_read() {
+    let config = parse(WHOLE).unwrap();
+    assert_eq!(config.file, Path::new("/etc/catchword.toml"));
+    assert_eq!(
+        config.worker,
+        Worker {
+            tick: "0 */5 * * * *".into(),
+            batch: 100,
+            in_flight: 4
+        }
+    );
+    let scopes = [("user", "userid"), ("group", "groupid"), ("document", "document_id")];
+    let scopes = scopes.map(|(scope, column)| (scope.to_owned(), column.to_owned()));
+    assert_eq!(
+        config.collections,
+        [Collection {
+            name: "annotation".into(),
+            table: "app.annotation".into(),
+            key: "id".into(),
+            view: "app.annotation_document".into(),
+            mapping: "/etc/mappings/annotation.json".into(),
+            index: "annotations.v2".into(),
+            revision: "rev".into(),
+            scopes: BTreeMap::from(scopes),
+            period: Some("updated".into()),
+            touches: vec![Touch {
+                table: "document".into(),
+                column: "id".into(),
+                row_column: "document_id".into(),
+            }],
+            watch: vec!["text".into(), "tags".into()],
+            delay: Duration::from_secs(120),
+        }]
+    );
+}
+
+#[test]
+fn what_is_not_written_has_a_default() {
+    let config = parse(LEAST).unwrap();
+    assert_eq!(
+        config.worker,
+        Worker {
+            tick: "0 * * * * *".into(),
+            batch: 2500,
+            in_flight: 2
+        }
+    );
+    let annotation = &config.collections[0];
+    assert_eq!(annotation.index, "annotation");
+    assert_eq!(annotation.revision, "catchword_revision");
+    assert_eq!(annotation.delay, Duration::from_secs(60));
+    assert!(annotation.scopes.is_empty() && annotation.touches.is_empty());
+    assert!(annotation.watch.is_empty() && annotation.period.is_none());
+    assert_eq!(parse(&format!("[worker]\n{LEAST}")).unwrap().worker, Worker::default());
+}
+
+#[test]
+fn a_path_without_folder_counts_from_the_current_one() {
+    let config = Config::parse(LEAST, Path::new("catchword.toml")).unwrap();
+    assert_eq!(config.collections[0].mapping, Path::new("annotation.json"));
+    let absolute = LEAST.replace("annotation.json", "/srv/a.json");
+    assert_eq!(parse(&absolute).unwrap().collections[0].mapping, Path::new("/srv/a.json"));
+}
+
+#[test]
+fn what_is_not_toml_is_refused_with_its_line() {
+    let error = parse("[worker]\n\nbatch = = 1\n").unwrap_err();
+    assert!(error.starts_with("/etc/catchword.toml:3: this is not TOML: "), "{error}");
+    assert!(!error.contains('\n'), "{error}");
+    let error = parse(&format!("{LEAST}key = \"id\"")).unwrap_err();
+    assert!(
+        error.starts_with("/etc/catchword.toml:8: this is not TOML: duplicate key"),
+        "{error}"
+    );
+}
+
+#[test]
+fn there_is_at_least_one_collection() {
+    refused("", "1: collection is missing; add [[collection]]");
+    refused("collection = []", "1: collection is missing; add [[collection]]");
+    refused("[collection]", "1: collection cannot be a table; write [[collection]]");
+    refused("collection = [1]", "1: collection cannot be a number; write [[collection]]");
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_a_guess_or_the_list() {
+    refused("[[collections]]", "1: collections is not a known key; did you mean collection?");
+    refused("\n[alarm]", "2: alarm is not a known key; the keys here are: worker, collection");
+    refused(
+        "[worker]\nbatches = 1",
+        "2: worker: batches is not a known key; did you mean batch?",
+    );
+    one_refused("scope = {}", "scope is not a known key; did you mean scopes?");
+    one_refused(
+        "retries = 1",
+        "retries is not a known key; the keys here are: name, table, key, view, mapping, index, revision, scopes, \
+         period, touches, watch, delay",
+    );
+    one_refused(
+        r#"touches = [{ tabel = "document" }]"#,
+        "touch 1: tabel is not a known key; did you mean table?",
+    );
+}
+
+#[test]
+fn the_first_unknown_key_is_named() {
+    refused(
+        "zzz = 1\naaa = 1",
+        "1: zzz is not a known key; the keys here are: worker, collection",
+    );
+}
+
+#[test]
+fn a_secret_in_the_file_is_sent_to_the_environment_and_not_printed() {
+    let error = parse("database_url = \"postgres://u:hunter2@h/d\"").unwrap_err();
+    assert!(error.contains("come from the environment: set DATABASE_URL"), "{error}");
+    assert!(!error.contains("hunter2"), "{error}");
+}
+
+#[test]
+fn a_missing_key_is_refused_with_a_line_to_add() {
+    for (key, line) in [
+        ("table", r#"table = "annotation""#),
+        ("key", r#"key = "id""#),
+        ("view", r#"view = "annotation_document""#),
+        ("mapping", r#"mapping = "annotation.json""#),
+    ] {
+        let without = LEAST.replace(line, "");
+        refused(&without, &format!("2: collection \"annotation\": {key} is missing; add {line}"));
+    }
+    let nameless = LEAST.replace(r#"name = "annotation""#, "");
+    refused(&nameless, r#"2: collection 1: name is missing; add name = "annotation""#);
+    one_refused(
+        r#"touches = [{ table = "document", column = "id" }]"#,
+        r#"touch 1: row_column is missing; add row_column = "document_id""#,
+    );
+}
+
+#[test]
+fn a_wrong_type_is_refused_with_a_right_line() {
+    one_refused("delay = 60", r#"delay cannot be a number; write delay = "60s""#);
+    one_refused("period = true", r#"period cannot be true or false; write period = "updated""#);
+    one_refused(
+        "index = 1.5",
+        r#"index cannot be a number with a decimal point; write index = "annotation""#,
+    );
+    one_refused(
+        "index = 2020-01-01",
+        r#"index cannot be a date or time; write index = "annotation""#,
+    );
+    one_refused(
+        "scopes = [\"user\"]",
+        r#"scopes cannot be a list; write scopes = { user = "userid" }"#,
+    );
+    one_refused(
+        "scopes = { user = 1 }",
+        r#"scopes.user cannot be a number; write scopes = { user = "userid" }"#,
+    );
+    one_refused("watch = \"text\"", r#"watch cannot be a text; write watch = ["text", "tags"]"#);
+    one_refused("watch = [1]", r#"watch cannot be a number; write watch = ["text", "tags"]"#);
+    let touches = r#"write touches = [{ table = "document", column = "id", row_column = "document_id" }]"#;
+    one_refused("touches = [\"document\"]", &format!("touches cannot be a text; {touches}"));
+    one_refused("touches = {}", &format!("touches cannot be a table; {touches}"));
+    refused("worker = 1", "1: worker cannot be a number; write [worker]");
+    refused("[worker]\nbatch = \"9\"", "2: worker: batch cannot be a text; write batch = 2500");
+    refused(
+        "[worker]\ntick = 60",
+        r#"2: worker: tick cannot be a number; write tick = "0 * * * * *""#,
+    );
+}
+
+#[test]
+fn the_workers_numbers_have_limits() {
+    let worker = |line: &str| parse(&format!("[worker]\n{line}\n{LEAST}")).map(|config| config.worker);
+    assert_eq!(worker("batch = 1").unwrap().batch, 1);
+    assert_eq!(worker("batch = 2_500").unwrap().batch, 2500);
+    assert_eq!(worker("batch = 0xff").unwrap().batch, 255);
+    for number in ["0", "2501", "-1", "99999999999999999999"] {
+        let error = worker(&format!("batch = {number}")).unwrap_err();
+        assert_eq!(
+            error,
+            format!("/etc/catchword.toml:2: worker: batch is {number}; write a number from 1 to 2500")
+        );
+    }
+    assert_eq!(worker("in_flight = 1").unwrap().in_flight, 1);
+    assert_eq!(worker("in_flight = 4").unwrap().in_flight, 4);
+    for number in [0, 5] {
+        let error = worker(&format!("in_flight = {number}")).unwrap_err();
+        assert!(
+            error.ends_with(&format!("in_flight is {number}; write a number from 1 to 4")),
+            "{error}"
+        );
+    }
+    assert_eq!(worker("tick = \"* * * * * *\"").unwrap().tick, "* * * * * *");
+    let error = worker("tick = \"hourly\"").unwrap_err();
+    assert!(
+        error.contains(":2: worker: tick has 1 fields, and cron has five or six; write"),
+        "{error}"
+    );
+}
+
+#[test]
+fn names_are_judged_where_they_stand() {
+    let named = LEAST.replace(r#"name = "annotation""#, r#"name = "Annotation""#);
+    let error = parse(&named).unwrap_err();
+    assert!(
+        error.contains(":3: collection \"Annotation\": name is \"Annotation\"; write a lowercase"),
+        "{error}"
+    );
+    for (line, empty) in [
+        (r#"table = "annotation""#, "table"),
+        (r#"key = "id""#, "key"),
+        (r#"view = "annotation_document""#, "view"),
+    ] {
+        let error = parse(&LEAST.replace(line, &format!("{empty} = \"\""))).unwrap_err();
+        assert!(error.contains(&format!("\"annotation\": {empty} has an empty name")), "{error}");
+    }
+    let error = parse(&LEAST.replace("annotation.json", "")).unwrap_err();
+    assert!(error.contains("mapping is not a path; write mapping ="), "{error}");
+    let write = "write the name as Postgres has it";
+    one_refused("revision = \"\"", &format!("revision has an empty name; {write}"));
+    one_refused("period = \"a\\u0000\"", &format!("period has a NUL in a name; {write}"));
+    one_refused("watch = [\"text\", \"\"]", &format!("watch has an empty name; {write}"));
+    one_refused("scopes = { user = \"\" }", &format!("scopes.user has an empty name; {write}"));
+    one_refused(
+        "scopes = { all = \"id\" }",
+        "scopes.all would hide the flag --all; choose another name, for instance by-all",
+    );
+    one_refused(
+        r#"touches = [{ table = "a", column = "b", row_column = "c=d" }]"#,
+        "touch 1: row_column is \"c=d\", with an =; rename the column: a touch is stored as row_column=value",
+    );
+    let error = parse(&format!("{LEAST}index = \"Big\"")).unwrap_err();
+    assert!(error.contains("index is \"Big\", which Elasticsearch refuses"), "{error}");
+}
+
+#[test]
+fn a_delay_is_whole_seconds_up_to_an_hour() {
+    for (text, seconds) in [("0s", 0), ("60s", 60), ("1m 30s", 90), ("1h", 3600), ("2000ms", 2)] {
+        assert_eq!(one(&format!("delay = \"{text}\"")).delay, Duration::from_secs(seconds));
+    }
+    let write = r#"write whole seconds up to an hour, as in "60s""#;
+    one_refused("delay = \"500ms\"", &format!("delay is not in whole seconds; {write}"));
+    one_refused("delay = \"3601s\"", &format!("delay is longer than an hour; {write}"));
+    one_refused("delay = \"soon\"", &format!("delay is not a time span; {write}"));
+    one_refused("delay = \"-1s\"", &format!("delay is not a time span; {write}"));
+    one_refused("delay = \"\"", &format!("delay is not a time span; {write}"));
+    one_refused("delay = \"60\"", &format!("delay is not a time span; {write}"));
+}
+
+#[test]
+fn two_collections_share_neither_name_nor_index_nor_table_and_view() {
+    let both = |second: &str| format!("{LEAST}{second}");
+    let other = LEAST
+        .replace(r#"name = "annotation""#, r#"name = "other""#)
+        .replace(r#"view = "annotation_document""#, r#"view = "other_document""#);
+    assert_eq!(parse(&both(&other)).unwrap().collections.len(), 2);
+    let end = "give each collection its own";
+    refused(
+        &both(LEAST),
+        &format!("9: collection \"annotation\": name is the name of an earlier collection too; {end}"),
+    );
+    refused(
+        &both(&format!("{other}index = \"annotation\"")),
+        &format!("9: collection \"other\": index is \"annotation\", which collection \"annotation\" writes to; {end}"),
+    );
+    refused(
+        &both(&other.replace("other_document", "annotation_document")),
+        &format!("9: collection \"other\": view and table are those of collection \"annotation\"; {end}"),
+    );
+}
+
+#[test]
+fn a_collection_is_found_by_name_or_by_being_the_only_one() {
+    let config = parse(LEAST).unwrap();
+    assert_eq!(config.collection(None).unwrap().name, "annotation");
+    assert_eq!(config.collection(Some("annotation")).unwrap().name, "annotation");
+    let error = config.collection(Some("note")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no collection \"note\" in /etc/catchword.toml; name one of: annotation"
+    );
+    let several = format!("{LEAST}{}", LEAST.replace("annotation", "other"));
+    let error = parse(&several).unwrap().collection(None).unwrap_err().to_string();
+    assert_eq!(error, "there are several collections; name one of: annotation, other");
+}
+
+#[test]
+fn reading_looks_at_the_mapping_too() {
+    let scratch = Scratch::new();
+    let file = scratch.file("catchword.toml", LEAST);
+    let read = || Config::read(&file).map_err(|error| error.to_string());
+
+    let error = read().unwrap_err();
+    assert!(error.starts_with("collection \"annotation\": mapping "), "{error}");
+    assert!(error.contains("annotation.json cannot be read: "), "{error}");
+    for (content, problem) in [("{", "is not JSON: "), ("[]", "is not a JSON object; "), ("", "is not JSON: ")] {
+        scratch.file("annotation.json", content);
+        let error = read().unwrap_err();
+        assert!(error.contains(problem) && error.contains("write {\"settings\""), "{error}");
+    }
+    scratch.file("annotation.json", r#"{"mappings": {}}"#);
+    let config = read().unwrap();
+    assert_eq!(config.collections[0].mapping_json().unwrap(), serde_json::json!({"mappings": {}}));
+}
+
+#[test]
+fn a_file_that_is_not_there_is_refused_with_where_to_say_it() {
+    let error = Config::read(Path::new("/nowhere/catchword.toml")).unwrap_err().to_string();
+    assert!(error.starts_with("cannot read /nowhere/catchword.toml: "), "{error}");
+    assert!(error.ends_with("; say where it is with --config or CATCHWORD_CONFIG"), "{error}");
+}

@@ -1,0 +1,58 @@
+//! The pool: sessions whose settings the promises rest on, and the only way to begin a transaction.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{ConnectOptions, Connection, Executor, PgConnection, PgPool, Postgres, Row, Transaction};
+
+use crate::Error;
+use crate::config::DatabaseUrl;
+
+/// How long to wait for a connection before saying that Postgres is away. Shorter than a tick, longer than a restart of a pooler.
+const ACQUIRE: Duration = Duration::from_secs(10);
+
+/// Opens the pool. No connection is made yet.
+pub fn pool(url: &DatabaseUrl, size: u32) -> Result<PgPool, Error> {
+    Ok(PgPoolOptions::new()
+        .max_connections(size)
+        .acquire_timeout(ACQUIRE)
+        .after_connect(|connection, _| Box::pin(prepare_session(connection)))
+        .after_release(|connection, _| Box::pin(is_clean(connection)))
+        .connect_lazy_with(options(url)?))
+}
+
+/// One connection with the same settings, for work that must not wait for the pool.
+pub async fn connection(url: &DatabaseUrl) -> Result<PgConnection, Error> {
+    let mut connection = PgConnection::connect_with(&options(url)?).await.map_err(Error::Postgres)?;
+    prepare_session(&mut connection).await.map_err(Error::Postgres)?;
+    Ok(connection)
+}
+
+fn options(url: &DatabaseUrl) -> Result<PgConnectOptions, Error> {
+    let options = PgConnectOptions::from_str(url.expose()).map_err(|_| Error::DatabaseUrl)?;
+    Ok(options.application_name("catchword").disable_statement_logging())
+}
+
+/// Begins a transaction. It is begun in a task of its own, because a begin that is cancelled half-way hands its open transaction to
+/// the next borrower of the connection (sqlx 0.9.0). `read committed` whatever the server's default: an older snapshot would see
+/// rows behind the index.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that may")]
+pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, Error> {
+    let pool = pool.clone();
+    let begun = tokio::spawn(async move { pool.begin_with("begin isolation level read committed").await });
+    begun.await.map_err(|_| Error::Stopped)?.map_err(Error::Postgres)
+}
+
+/// `row_security` off makes a policy raise an error instead of hiding rows, which would look deleted. The limits are the server's,
+/// because a query that is dropped here goes on there.
+async fn prepare_session(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    sqlx::raw_sql(include_str!("session.sql")).execute(connection).await?;
+    Ok(())
+}
+
+/// A connection that comes back inside a transaction is thrown away.
+async fn is_clean(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    let row = connection.fetch_one("select now() = statement_timestamp()").await?;
+    row.try_get(0)
+}

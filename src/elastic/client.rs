@@ -1,0 +1,221 @@
+use std::error::Error as _;
+use std::fmt;
+use std::fs;
+use std::time::Duration;
+
+use bytes::Bytes;
+use elasticsearch::Elasticsearch;
+use elasticsearch::auth::Credentials as ClientCredentials;
+use elasticsearch::cert::{Certificate, CertificateValidation};
+use elasticsearch::http::Method;
+use elasticsearch::http::headers::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use elasticsearch::http::response::Response;
+use elasticsearch::http::transport::{SingleNodeConnectionPool, TransportBuilder};
+use serde::Deserialize;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Address, Answer, Credentials, Error, Transport, answer, percent};
+
+/// How long a question of the operator's kind may take (version, count, index, alias). The master may be slow; a person
+/// or a start-up waits, no batch does.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A client for one Elasticsearch. Cheap to clone; every clone shares its connections.
+#[derive(Clone)]
+pub struct Elastic {
+    client: Elasticsearch,
+    shown: String,
+}
+
+/// A request, ready to be sent more than once.
+pub(super) struct Request<'a> {
+    pub method: Method,
+    pub path: &'a str,
+    pub query: &'a [(&'a str, &'a str)],
+    pub content_type: &'static str,
+    pub body: Option<Bytes>,
+}
+
+/// What came back, read to its end.
+#[derive(Debug, Clone)]
+pub(super) struct Reply {
+    pub status: u16,
+    pub body: Bytes,
+}
+
+impl Elastic {
+    /// Makes a client. Nothing is sent yet.
+    pub fn open(address: &Address) -> Result<Elastic, Error> {
+        let mut builder = TransportBuilder::new(SingleNodeConnectionPool::new(address.url.clone()))
+            // a proxy from the environment would see, and could answer, every write
+            .disable_proxy()
+            .cert_validation(cert_validation(address)?);
+        builder = match address.credentials.clone() {
+            Credentials::None => builder,
+            Credentials::Basic { username, password } => builder.auth(ClientCredentials::Basic(username, password)),
+            Credentials::ApiKey(encoded) => builder.auth(ClientCredentials::EncodedApiKey(encoded)),
+        };
+        let transport = builder.build().map_err(|error| Error::Client(error.to_string()))?;
+        Ok(Elastic {
+            client: Elasticsearch::new(transport),
+            shown: address.url.to_string(),
+        })
+    }
+
+    /// The server's version. Also the smallest question that only a living Elasticsearch answers: a probe.
+    pub async fn version(&self) -> Result<String, Error> {
+        #[derive(Deserialize)]
+        struct Nodes {
+            nodes: std::collections::BTreeMap<String, Node>,
+        }
+        #[derive(Deserialize)]
+        struct Node {
+            version: String,
+        }
+        let doing = "read the version of elasticsearch";
+        // `GET /` is not there in every build; this is
+        let body = self
+            .ask(doing, Method::Get, "/_nodes/_local", &[("filter_path", "nodes.*.version")], None)
+            .await?;
+        let answered: Nodes = parse(doing, &body)?;
+        let first = answered.nodes.into_values().next();
+        first.map(|node| node.version).ok_or_else(|| unclear(doing))
+    }
+
+    /// How many documents readers see. Tombstones are not counted: the readers' alias filters them.
+    pub async fn document_count(&self, alias: &str) -> Result<u64, Error> {
+        #[derive(Deserialize)]
+        struct Count {
+            count: u64,
+        }
+        let doing = format!("count the documents of {alias}");
+        let path = format!("/{}/_count", percent::encode(alias));
+        let body = self.ask(&doing, Method::Get, &path, &[("filter_path", "count")], None).await?;
+        Ok(parse::<Count>(&doing, &body)?.count)
+    }
+
+    /// Asks something that is either done or an error: for people and start-up, not for batches.
+    pub(super) async fn ask(
+        &self,
+        doing: &str,
+        method: Method,
+        path: &str,
+        query: &[(&str, &str)],
+        body: Option<Bytes>,
+    ) -> Result<Bytes, Error> {
+        let request = Request {
+            method,
+            path,
+            query,
+            content_type: "application/json",
+            body,
+        };
+        let failed = |answer| Error::Request {
+            doing: doing.to_owned(),
+            answer,
+        };
+        let reply = self.exchange(&request, Instant::now() + PATIENCE).await.map_err(failed)?;
+        match reply.status {
+            200..=299 => Ok(reply.body),
+            // these texts hold names of the operator's own making and no document: shown as they are
+            status => Err(failed(answer::of_question(status, &reply.body))),
+        }
+    }
+
+    /// Sends a request and reads the whole answer, whatever its status, before the deadline.
+    ///
+    /// A connection that broke is tried once more, at once: balancers drop idle connections after 60 s, and a worker that
+    /// wakes every minute meets that. Versions make a write that landed twice harmless. A server that is not there or
+    /// does not answer in time is not asked again.
+    pub(super) async fn exchange(&self, request: &Request<'_>, deadline: Instant) -> Result<Reply, Answer> {
+        if Instant::now() >= deadline {
+            return Err(Answer::Unknown("not sent, no time was left".to_owned()));
+        }
+        let sent_and_read = async {
+            let response = match self.send(request, deadline).await {
+                Err(error) if is_broken_connection(&error) => self.send(request, deadline).await?,
+                sent => sent?,
+            };
+            let status = response.status_code().as_u16();
+            Ok(Reply {
+                status,
+                body: response.bytes().await?,
+            })
+        };
+        match timeout_at(deadline, sent_and_read).await {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(error)) => Err(of_failure(&error)),
+            Err(_) => Err(Answer::Unknown("no answer in time".to_owned())),
+        }
+    }
+
+    async fn send(&self, request: &Request<'_>, deadline: Instant) -> Result<Response, elasticsearch::Error> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(request.content_type));
+        let left = deadline.saturating_duration_since(Instant::now());
+        let body = request.body.clone();
+        self.client
+            .send(request.method, request.path, headers, Some(request.query), body, Some(left))
+            .await
+    }
+}
+
+impl fmt::Debug for Elastic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Elastic").field(&self.shown).finish()
+    }
+}
+
+/// Reads an answer's JSON; one that cannot be read is an answer that is unknown.
+pub(super) fn parse<'a, T: Deserialize<'a>>(doing: &str, body: &'a [u8]) -> Result<T, Error> {
+    serde_json::from_slice(body).map_err(|_| unclear(doing))
+}
+
+fn unclear(doing: &str) -> Error {
+    let answer = Answer::Unknown("the answer is not what elasticsearch would say: is something else at this address?".to_owned());
+    Error::Request {
+        doing: doing.to_owned(),
+        answer,
+    }
+}
+
+fn cert_validation(address: &Address) -> Result<CertificateValidation, Error> {
+    match (address.transport, &address.ca_file) {
+        (Transport::Insecure, _) => Ok(CertificateValidation::None),
+        (Transport::Verified, None) => Ok(CertificateValidation::Default),
+        (Transport::Verified, Some(path)) => {
+            let unusable = |problem: String| Error::CaFile {
+                path: path.clone(),
+                problem,
+            };
+            let pem = fs::read(path).map_err(|error| unusable(error.to_string()))?;
+            let authority = Certificate::from_pem(&pem).map_err(|error| unusable(error.to_string()))?;
+            Ok(CertificateValidation::Full(authority))
+        }
+    }
+}
+
+fn is_broken_connection(error: &elasticsearch::Error) -> bool {
+    as_reqwest(error).is_some_and(|error| !error.is_timeout() && !error.is_connect() && !error.is_builder())
+}
+
+fn as_reqwest(error: &elasticsearch::Error) -> Option<&reqwest::Error> {
+    error.source().and_then(|source| source.downcast_ref())
+}
+
+/// The innermost cause says it best (`Connection refused`), and the outer ones repeat the address.
+fn of_failure(error: &elasticsearch::Error) -> Answer {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    match as_reqwest(error) {
+        Some(error) if error.is_timeout() => Answer::Unknown("no answer in time".to_owned()),
+        Some(error) if error.is_connect() => Answer::Unreachable(format!("no connection: {cause}")),
+        Some(error) if error.is_decode() => Answer::Unknown("the answer was cut short".to_owned()),
+        _ => Answer::Unreachable(format!("the connection broke: {cause}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

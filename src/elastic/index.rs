@@ -1,0 +1,13 @@
+//! The index of a collection and its two aliases: what they must look like, making them, checking them.
+//!
+//! `annotation-000001` is the index. Readers search `annotation`, which hides tombstones; looks and writes name
+//! `annotation-000001-write`.
+
+mod belongs;
+mod drop;
+mod ensure;
+mod plan;
+mod seen;
+
+pub use ensure::{Done, Ensured};
+pub use plan::IndexPlan;

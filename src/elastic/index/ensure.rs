@@ -1,0 +1,240 @@
+use bytes::Bytes;
+use elasticsearch::http::Method;
+use serde_json::{Value, json};
+
+use super::plan::{IndexPlan, readers_alias};
+use super::seen::{Seen, behind};
+use crate::elastic::{Answer, Elastic, Error, Target, percent};
+
+/// An index that is there and ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ensured {
+    /// The index to write to: the one that readers see.
+    pub target: Target,
+    /// What had to be done for it.
+    pub done: Done,
+}
+
+/// What had to be done to have the index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Done {
+    /// It was created.
+    Created,
+    /// Nothing: it was there.
+    Existing,
+    /// It was there, and these aliases were put back.
+    PutBack(Vec<String>),
+}
+
+impl Elastic {
+    /// Makes sure that the collection has its index with both aliases. Doing it again changes nothing.
+    pub async fn ensure_index(&self, plan: &IndexPlan) -> Result<Ensured, Error> {
+        let create = plan.create_request()?;
+        let first = plan.target();
+        let names = [plan.alias.as_str(), first.index(), &first.write_alias()];
+        let mut next = next_step(plan, &self.see(&names).await?)?;
+        if next == Step::Create {
+            if self.create(first.index(), &create).await? {
+                return Ok(Ensured {
+                    target: first,
+                    done: Done::Created,
+                });
+            }
+            // somebody was faster: what is there now is looked at like any other
+            next = next_step(plan, &self.see(&names).await?)?;
+        }
+        match next {
+            Step::Create => Err(Error::NoIndex {
+                index: first.index().to_owned(),
+            }),
+            Step::Keep(target, missing) if missing.is_empty() => Ok(Ensured {
+                target,
+                done: Done::Existing,
+            }),
+            Step::Keep(target, missing) => {
+                self.add_aliases(&target, &missing).await?;
+                let names = missing.into_iter().map(|(alias, _)| alias).collect();
+                Ok(Ensured {
+                    target,
+                    done: Done::PutBack(names),
+                })
+            }
+        }
+    }
+
+    /// Creates an index; false if it was there already.
+    async fn create(&self, index: &str, request: &Value) -> Result<bool, Error> {
+        let doing = format!("create index {index}");
+        let path = format!("/{}", percent::encode(index));
+        // an index whose shards are not up yet is an index; its writes will say 503
+        let query = [("timeout", "10s")];
+        let body = Bytes::from(request.to_string());
+        match self.ask(&doing, Method::Put, &path, &query, Some(body)).await {
+            Ok(_) => Ok(true),
+            Err(Error::Request {
+                answer: Answer::Refused(text),
+                ..
+            }) if text.starts_with("resource_already_exists_exception") => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn add_aliases(&self, target: &Target, aliases: &[(String, Value)]) -> Result<(), Error> {
+        let actions: Vec<Value> = aliases
+            .iter()
+            .map(|(alias, options)| {
+                let mut add = options.clone();
+                add["index"] = target.index().into();
+                add["alias"] = alias.as_str().into();
+                json!({ "add": add })
+            })
+            .collect();
+        let body = Bytes::from(json!({ "actions": actions }).to_string());
+        self.ask(
+            &format!("put back the aliases of {target}"),
+            Method::Post,
+            "/_aliases",
+            &[],
+            Some(body),
+        )
+        .await?;
+        Ok(())
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Step {
+    Create,
+    /// The index is there; these aliases are to be put back.
+    Keep(Target, Vec<(String, Value)>),
+}
+
+/// What to do, given what is there. The index that readers see is the collection's index, also after a rebuild; only when
+/// they see none is it the first one.
+fn next_step(plan: &IndexPlan, seen: &Seen) -> Result<Step, Error> {
+    let first = plan.target();
+    let read = behind(seen, &plan.alias)?;
+    let target = read.map_or(first.clone(), |(name, _)| Target::new(name));
+    let written = behind(seen, &target.write_alias())?;
+    if let Some((other, _)) = written.filter(|(name, _)| *name != target.index()) {
+        let indices = format!("{other} instead of {target}");
+        return Err(Error::AliasOfMany {
+            alias: target.write_alias(),
+            indices,
+        });
+    }
+    let Some(index) = seen.get(target.index()) else {
+        return Ok(Step::Create);
+    };
+    index.check_owner(target.index(), plan.installation)?;
+    index.check_collection(target.index(), &plan.collection)?;
+
+    let mut missing = Vec::new();
+    if !index.hides_tombstones(&plan.alias) {
+        missing.push((plan.alias.clone(), readers_alias()));
+    }
+    if !index.takes_writes(&target.write_alias()) {
+        missing.push((target.write_alias(), json!({ "is_write_index": true })));
+    }
+    Ok(Step::Keep(target, missing))
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn plan() -> IndexPlan {
+        IndexPlan {
+            alias: "annotation".to_owned(),
+            mapping: json!({}),
+            installation: Uuid::from_u128(7),
+            collection: "annotations".to_owned(),
+        }
+    }
+
+    fn ours(aliases: Value) -> Value {
+        let owner = json!({ "installation": Uuid::from_u128(7), "collection": "annotations" });
+        json!({ "aliases": aliases, "mappings": { "_meta": { "catchword": owner } } })
+    }
+
+    fn next(seen: Value) -> Result<Step, Error> {
+        next_step(&plan(), &serde_json::from_value(seen).unwrap())
+    }
+
+    fn keep(index: &str, put_back: &[&str]) -> Step {
+        let options = |alias: &str| {
+            if alias == "annotation" {
+                readers_alias()
+            } else {
+                json!({ "is_write_index": true })
+            }
+        };
+        Step::Keep(
+            Target::new(index),
+            put_back.iter().map(|alias| ((*alias).to_owned(), options(alias))).collect(),
+        )
+    }
+
+    #[test]
+    fn nothing_there_is_created_and_what_is_whole_is_kept() {
+        assert_eq!(next(json!({})).unwrap(), Step::Create);
+        let whole = ours(json!({ "annotation": readers_alias(), "annotation-000001-write": { "is_write_index": true } }));
+        assert_eq!(next(json!({ "annotation-000001": whole })).unwrap(), keep("annotation-000001", &[]));
+    }
+
+    #[test]
+    fn an_alias_that_is_missing_or_wrong_is_put_back() {
+        for (aliases, put_back) in [
+            (json!({}), &["annotation", "annotation-000001-write"][..]),
+            (json!({ "annotation": readers_alias() }), &["annotation-000001-write"]),
+            (json!({ "annotation": {}, "annotation-000001-write": {} }), &["annotation"]),
+            (
+                json!({ "annotation": readers_alias(), "annotation-000001-write": { "is_write_index": false } }),
+                &["annotation-000001-write"],
+            ),
+        ] {
+            assert_eq!(
+                next(json!({ "annotation-000001": ours(aliases) })).unwrap(),
+                keep("annotation-000001", put_back)
+            );
+        }
+    }
+
+    #[test]
+    fn after_a_rebuild_the_index_that_readers_see_is_kept() {
+        let new = ours(json!({ "annotation": readers_alias(), "annotation-000002-write": {} }));
+        let old = ours(json!({ "annotation-000001-write": {} }));
+        let both = json!({ "annotation-000001": old, "annotation-000002": new.clone() });
+        assert_eq!(next(both).unwrap(), keep("annotation-000002", &[]));
+        assert_eq!(next(json!({ "annotation-000002": new })).unwrap(), keep("annotation-000002", &[]));
+    }
+
+    #[test]
+    fn what_is_not_ours_is_refused_by_name() {
+        assert!(matches!(next(json!({ "annotation": {} })), Err(Error::NameTaken { .. })));
+        assert!(matches!(
+            next(json!({ "annotation-000001-write": {} })),
+            Err(Error::NameTaken { .. })
+        ));
+        assert!(matches!(next(json!({ "annotation-000001": {} })), Err(Error::NotOurs { .. })));
+        assert!(
+            matches!(next(json!({ "legacy": { "aliases": { "annotation": {} } } })), Err(Error::NotOurs { index }) if index == "legacy")
+        );
+        let mut staging = ours(json!({}));
+        staging["mappings"]["_meta"]["catchword"]["installation"] = json!(Uuid::from_u128(8));
+        assert!(matches!(
+            next(json!({ "annotation-000001": staging })),
+            Err(Error::OtherInstallation { .. })
+        ));
+        let mut other = ours(json!({}));
+        other["mappings"]["_meta"]["catchword"]["collection"] = json!("documents");
+        assert!(matches!(next(json!({ "annotation-000001": other })), Err(Error::OtherCollection { theirs, .. }) if theirs == "documents"));
+        let alias = json!({ "annotation": readers_alias() });
+        let many = json!({ "annotation-000001": ours(alias.clone()), "annotation-000002": ours(alias) });
+        assert!(matches!(next(many), Err(Error::AliasOfMany { .. })));
+        let elsewhere = json!({ "legacy": { "aliases": { "annotation-000001-write": {} } } });
+        assert!(matches!(next(elsewhere), Err(Error::AliasOfMany { .. })));
+    }
+}

@@ -1,0 +1,69 @@
+//! What can go wrong, named by what happened. A refused document is not here: a partly failed batch is a result.
+
+use crate::{config, elastic};
+
+/// An error of the library. Its text is one sentence, with the remedy if there is one, and never holds a secret.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The configuration or the environment is wrong.
+    #[error(transparent)]
+    Config(#[from] config::Error),
+    /// The address is one that Postgres' own client does not take; it is not repeated, because it holds a password.
+    #[error("DATABASE_URL is not an address of Postgres; write postgres://user:password@host:5432/database")]
+    DatabaseUrl,
+    /// Postgres answered with an error, or not at all.
+    #[error("{}", postgres_sentence(.0))]
+    Postgres(#[source] sqlx::Error),
+    /// Elasticsearch answered with an error, or not at all.
+    #[error(transparent)]
+    Elastic(#[from] elastic::Error),
+    /// The answer to a commit was lost: the write may be there or not. Nothing was indexed; if it is there, its job is too.
+    #[error("the answer to the commit was lost, so the write may be there or not; look before you repeat it")]
+    CommitUnknown(#[source] sqlx::Error),
+    /// Something is in place that catchword will not work on.
+    #[error("{0}")]
+    Refused(String),
+    /// The view of a collection cannot be read at all: a missing name, a missing right.
+    #[error("the view cannot be read: {0}")]
+    View(String),
+    /// The schema is another version's.
+    #[error("{0}")]
+    Schema(String),
+    /// The process is stopping.
+    #[error("stopping")]
+    Stopped,
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Error {
+        Error::Postgres(error)
+    }
+}
+
+/// The server's own sentence and hint; sqlx' Display repeats the error code and hides the hint.
+fn postgres_sentence(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(database) => {
+            let hint = database
+                .try_downcast_ref::<sqlx::postgres::PgDatabaseError>()
+                .and_then(|e| e.hint());
+            match hint {
+                Some(hint) => format!("{}; {hint}", database.message()),
+                None => format!("postgres says: {}", database.message()),
+            }
+        }
+        sqlx::Error::PoolTimedOut => "no connection to Postgres within 10 s; is it up, and has it connections left?".into(),
+        sqlx::Error::Io(error) => format!("cannot reach Postgres: {error}"),
+        other => format!("postgres: {other}"),
+    }
+}
+
+impl Error {
+    /// The SQLSTATE, if Postgres gave one.
+    pub fn sqlstate(&self) -> Option<String> {
+        match self {
+            Error::Postgres(sqlx::Error::Database(error)) => error.code().map(|code| code.into_owned()),
+            _ => None,
+        }
+    }
+}

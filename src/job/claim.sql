@@ -1,0 +1,11 @@
+-- The next due jobs behind the cursor, locked for this transaction. The row comparison is an index condition: what lies before the
+-- cursor, dead tuples included, is not read again. Locked jobs are another worker's.
+select id, key, priority, enqueued_at, attempts, tag, expires_at <= now() as expired
+  from catchword.job
+ where collection = $1
+   and name = 'index'
+   and (priority, enqueued_at, id) > ($2, $3, $4)
+   and scheduled_at <= now()
+ order by priority, enqueued_at, id
+ limit $5
+   for update skip locked

@@ -1,0 +1,17 @@
+//! The only code that names `catchword.job` and `catchword.dead_job`.
+
+mod bury;
+mod census;
+mod claim;
+mod of_key;
+mod postpone;
+mod push_back;
+mod settle;
+
+pub use bury::{Burial, Reason, bury};
+pub use census::{CENSUS_LIMIT, Census, census, unserved};
+pub use claim::{Cursor, Job, claim};
+pub use of_key::{Dead, Open, dead_of_key, open_of_key};
+pub use postpone::postpone;
+pub use push_back::{Charge, Due, MAX_ATTEMPTS, push_back};
+pub use settle::settle;

@@ -1,0 +1,25 @@
+#![doc = include_str!("ARCHITECTURE.md")]
+#![forbid(unsafe_code)]
+
+mod catchword;
+mod store;
+
+pub mod sync;
+
+pub mod migrate;
+
+pub mod collection;
+pub mod elastic;
+pub mod job;
+
+pub mod config;
+pub mod database;
+pub mod metrics;
+
+mod error;
+
+pub use catchword::Catchword;
+pub(crate) use catchword::Inner;
+pub use error::Error;
+pub use store::{Direct, Kept, Stored};
+pub use sync::{Outcome, Verdict};

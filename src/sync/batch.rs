@@ -1,0 +1,266 @@
+//! One batch, from claim to commit: the story of the whole project on one screen.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use sqlx::{PgConnection, Postgres, Transaction};
+
+use super::compare::{Verdict, compare};
+use super::deadline::Deadline;
+use super::fate::{Fate, Finding, fate, mass_refusal};
+use super::outcome::Outcome;
+use super::write::{Written, write};
+use crate::collection::{self, Collection, Want};
+use crate::elastic::{Answer, Has};
+use crate::job::{self, Job};
+use crate::{Error, Inner};
+
+/// The limit of one look at Elasticsearch.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// What is known of a key after both looks: one verdict per target.
+pub(super) struct Key {
+    pub want: Want,
+    pub verdicts: Vec<Verdict>,
+    /// The highest version that a target has.
+    pub seen: i64,
+}
+
+/// Works a claimed batch. Whatever ends it early, the transaction's end frees the jobs, and what was written changes nothing twice.
+pub(super) async fn batch(
+    inner: &Inner,
+    collection: &Collection,
+    mut transaction: Transaction<'static, Postgres>,
+    jobs: &[Job],
+) -> Result<Outcome, Error> {
+    let deadline = Deadline::start();
+    let (good, mut findings) = sort_out_bad_keys(collection, jobs);
+
+    // Elasticsearch first: its version came from a committed row, so a row read later can only be equal or newer.
+    let documents = look(inner, collection, &good, deadline).await;
+    let (wants, unbuildable) = collection.wants(&mut transaction, &good).await?;
+    let keys = judge(&good, &documents, &wants);
+    let written = write(&inner.elastic, collection, &mut transaction, &keys, deadline).await?;
+    mend(inner, collection, &mut transaction, &keys, &mut findings).await?;
+
+    for fault in unbuildable.into_iter().chain(written.unbuildable.iter().cloned()) {
+        if let Some(key) = good.iter().find(|key| **key == fault.key) {
+            findings.insert(key, Finding::Unbuildable(fault.error));
+        }
+    }
+    for (key, seen) in &keys {
+        let finding = Finding::Seen {
+            verdict: combined(&seen.verdicts),
+            answer: written.answers.get(*key).cloned(),
+        };
+        findings.entry(key).or_insert(finding);
+    }
+    let mut outcome = count(jobs, &keys, &written);
+    note_health(inner, collection, &documents, &written, &findings, &mut outcome);
+    settle(&mut transaction, jobs, &findings, &mut outcome).await?;
+    transaction.commit().await?;
+    Ok(outcome)
+}
+
+/// A key of the wrong type would fail the query of its whole batch. The rest is looked at once per key, however many jobs name it.
+fn sort_out_bad_keys<'j>(collection: &Collection, jobs: &'j [Job]) -> (Vec<&'j str>, HashMap<&'j str, Finding>) {
+    let mut good: Vec<&str> = jobs.iter().map(|job| job.key.as_str()).collect();
+    good.sort_unstable();
+    good.dedup();
+    let mut bad = HashMap::new();
+    good.retain(|key| match collection.key_type.fault(key) {
+        None => true,
+        Some(fault) => {
+            bad.insert(*key, Finding::BadKey(fault));
+            false
+        }
+    });
+    (good, bad)
+}
+
+/// What each target has of each key, in the order of the keys.
+async fn look(inner: &Inner, collection: &Collection, keys: &[&str], deadline: Deadline) -> Vec<Result<Vec<Has>, Answer>> {
+    let mut seen = Vec::new();
+    for target in &collection.targets {
+        let limit = deadline.within(LOOK).unwrap_or(Duration::from_millis(1));
+        seen.push(inner.elastic.look(target, keys, limit).await);
+    }
+    seen
+}
+
+fn judge<'k>(keys: &[&'k str], documents: &[Result<Vec<Has>, Answer>], wants: &HashMap<String, Want>) -> HashMap<&'k str, Key> {
+    let judged = keys.iter().enumerate().filter_map(|(n, key)| {
+        let want = *wants.get(*key)?;
+        let has = documents.iter().map(|target| match target {
+            Ok(all) => all.get(n).cloned().unwrap_or_else(|| Has::Unknown("no answer".into())),
+            Err(answer) => Has::Unknown(answer.to_string()),
+        });
+        let has: Vec<Has> = has.collect();
+        let seen = has
+            .iter()
+            .map(|has| if let Has::Present(version) = has { *version } else { 0 })
+            .max()
+            .unwrap_or(0);
+        Some((
+            *key,
+            Key {
+                want,
+                verdicts: has.iter().map(|has| compare(want, has)).collect(),
+                seen,
+            },
+        ))
+    });
+    judged.collect()
+}
+
+/// Of several targets: unknown before ahead before anything to write before agreement. No target at all is unknown.
+fn combined(verdicts: &[Verdict]) -> Verdict {
+    let rank = |verdict: &Verdict| match verdict {
+        Verdict::Unknown => 3,
+        Verdict::Ahead => 2,
+        Verdict::Missing | Verdict::Stale | Verdict::Orphan | Verdict::Untold => 1,
+        Verdict::Current | Verdict::Gone => 0,
+    };
+    verdicts.iter().copied().max_by_key(rank).unwrap_or(Verdict::Unknown)
+}
+
+/// The highest version that can be true; above it the sequence would not last.
+const HIGHEST: i64 = 1 << 61;
+
+/// Draws new numbers where the index has what Postgres never committed. After the bulk and directly before the commit, so that the
+/// rows' locks are short.
+async fn mend<'k>(
+    inner: &Inner,
+    collection: &Collection,
+    connection: &mut PgConnection,
+    keys: &HashMap<&'k str, Key>,
+    findings: &mut HashMap<&'k str, Finding>,
+) -> Result<(), Error> {
+    let is = |verdict: Verdict| move |(_, seen): &(&&'k str, &Key)| combined(&seen.verdicts) == verdict;
+    let mut gone: Vec<&str> = keys
+        .iter()
+        .filter(is(Verdict::Orphan))
+        .filter(|(_, seen)| seen.want == Want::Never)
+        .map(|(key, _)| *key)
+        .collect();
+    let mut rows = Vec::new();
+    let mut above = 0;
+    for (key, seen) in keys.iter().filter(is(Verdict::Ahead)) {
+        if seen.seen >= HIGHEST {
+            findings.insert(key, Finding::Hopeless);
+            continue;
+        }
+        above = above.max(seen.seen);
+        match seen.want {
+            Want::Present(_) | Want::Hidden(_) => rows.push(*key),
+            Want::Deleted(_) | Want::Never => gone.push(key),
+        }
+    }
+    if above > 0 {
+        tracing::error!(
+            collection = collection.name,
+            version = above,
+            keys = rows.len() + gone.len(),
+            "the index is ahead of Postgres"
+        );
+        collection::raise_revision(&inner.pool, above).await?;
+    }
+    if !rows.is_empty() {
+        collection::touch(connection, &collection.name, &rows).await?;
+    }
+    if !gone.is_empty() {
+        collection::record_gone(connection, &collection.name, &gone).await?;
+    }
+    Ok(())
+}
+
+fn count(jobs: &[Job], keys: &HashMap<&str, Key>, written: &Written) -> Outcome {
+    let mut outcome = Outcome {
+        claimed: jobs.len() as u64,
+        expired: jobs.iter().filter(|job| job.expired).count() as u64,
+        written: written.applied,
+        conflicts: written.conflicts,
+        batches: 1,
+        ..Outcome::default()
+    };
+    for seen in keys.values() {
+        outcome.count(combined(&seen.verdicts));
+    }
+    outcome
+}
+
+/// Tells the breakers and the pace what was seen, and blocks a collection whose index or view is at fault.
+fn note_health(
+    inner: &Inner,
+    collection: &Collection,
+    documents: &[Result<Vec<Has>, Answer>],
+    written: &Written,
+    findings: &HashMap<&str, Finding>,
+    outcome: &mut Outcome,
+) {
+    let name = &collection.name;
+    let worst = |wanted: fn(&Answer) -> bool| written.answers.values().find(|answer| wanted(answer)).cloned();
+    let failed_look = documents.iter().find_map(|target| match target {
+        Err(answer) => Some(answer.clone()),
+        Ok(all) if all.iter().all(|has| matches!(has, Has::Unknown(_))) => match all.first() {
+            Some(Has::Unknown(why)) => Some(Answer::Unknown(why.clone())),
+            _ => None,
+        },
+        Ok(_) => None,
+    });
+    let is_failure = |a: &Answer| {
+        matches!(
+            a,
+            Answer::Denied(_) | Answer::Unreachable(_) | Answer::Unknown(_) | Answer::Unavailable(_)
+        )
+    };
+    match failed_look.or_else(|| worst(is_failure)) {
+        Some(answer) => inner.breakers.note(name, &answer),
+        None => inner.breakers.succeeded(name),
+    }
+    match worst(|a| matches!(a, Answer::Overloaded(_))) {
+        Some(_) => inner.pace.slower(),
+        None => inner.pace.faster(),
+    }
+    if let Some(Answer::Blocked(why)) = worst(|a| matches!(a, Answer::Blocked(_))) {
+        outcome.blocked.insert(name.clone(), why.clone());
+    } else if let Some(error) = mass_refusal(findings.values()) {
+        outcome
+            .blocked
+            .insert(name.clone(), format!("over half of a batch was refused with one error: {error}"));
+    }
+}
+
+/// Carries out what becomes of each job. In a blocked collection nothing is charged to anybody.
+async fn settle(
+    connection: &mut PgConnection,
+    jobs: &[Job],
+    findings: &HashMap<&str, Finding>,
+    outcome: &mut Outcome,
+) -> Result<(), Error> {
+    let blocked = !outcome.blocked.is_empty();
+    let (mut settled, mut postponed, mut charges, mut burials) = (vec![], vec![], vec![], vec![]);
+    for job in jobs {
+        let decided = findings.get(job.key.as_str()).map_or(Fate::Leave, |finding| fate(job, finding));
+        match decided {
+            Fate::Settle => settled.push(job.id),
+            Fate::Leave => outcome.left += 1,
+            Fate::Postpone => postponed.push(job.id),
+            Fate::PushBack { .. } | Fate::Bury { .. } if blocked => postponed.push(job.id),
+            Fate::PushBack { error, due } => charges.push(job::Charge { id: job.id, error, due }),
+            Fate::Bury { reason, error } => {
+                tracing::warn!(job = job.id, reason = reason.name(), "buried: {error}");
+                burials.push(job::Burial { id: job.id, reason, error });
+            }
+        }
+    }
+    job::settle(connection, &settled).await?;
+    job::postpone(connection, &postponed).await?;
+    job::push_back(connection, &charges).await?;
+    job::bury(connection, &burials).await?;
+    outcome.settled = settled.len() as u64;
+    outcome.postponed = postponed.len() as u64;
+    outcome.pushed_back = charges.len() as u64;
+    outcome.buried = burials.len() as u64;
+    Ok(())
+}

@@ -1,0 +1,223 @@
+//! Leaves a sick Elasticsearch alone: three failures in a row and nothing is sent for a while, then one small probe.
+//!
+//! There is one breaker for the cluster and one per collection: a lost connection or wrong credentials are everybody's, a slow or
+//! half-dead index is its own. One set per process, shared by its loop and its direct path.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use std::sync::{Mutex, PoisonError};
+use tokio::time::Instant;
+
+use crate::elastic::Answer;
+
+/// Failures in a row that open a breaker: one is an accident, two a coincidence.
+const FAILURES: u32 = 3;
+/// The first wait; it doubles with each failed probe.
+const FIRST_WAIT: Duration = Duration::from_secs(5);
+/// The longest: an outage that ends is noticed within a minute.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// One breaker. Time and chance come from outside.
+#[derive(Debug, Default)]
+struct Breaker {
+    failures: u32,
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    until: Instant,
+    wait: Duration,
+    why: String,
+    probing: bool,
+}
+
+impl Breaker {
+    fn state(&self, now: Instant) -> State {
+        match &self.open {
+            None => State::Closed,
+            Some(open) if now < open.until || open.probing => State::Open(open.why.clone()),
+            Some(_) => State::ProbeDue,
+        }
+    }
+
+    fn succeeded(&mut self) {
+        *self = Breaker::default();
+    }
+
+    /// A failure; `jitter` is between 0 and 1. True: it opened now.
+    fn failed(&mut self, now: Instant, jitter: f64, why: &str) -> bool {
+        self.failures += 1;
+        if self.failures < FAILURES && self.open.is_none() {
+            return false;
+        }
+        self.trip(now, jitter, why)
+    }
+
+    fn trip(&mut self, now: Instant, jitter: f64, why: &str) -> bool {
+        let wait = self.open.as_ref().map_or(FIRST_WAIT, |open| (open.wait * 2).min(LONGEST_WAIT));
+        let opened = self.open.is_none();
+        self.open = Some(Open {
+            until: now + wait.mul_f64(0.75 + jitter / 2.0),
+            wait,
+            why: why.to_owned(),
+            probing: false,
+        });
+        opened
+    }
+}
+
+/// Whether something may be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// All is well.
+    Closed,
+    /// Nothing is sent, and why.
+    Open(String),
+    /// The wait is over: one small request may find out.
+    ProbeDue,
+}
+
+/// Whom a breaker stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope<'a> {
+    Cluster,
+    Collection(&'a str),
+}
+
+/// The breakers of a process.
+#[derive(Debug, Default)]
+pub struct Breakers {
+    all: Mutex<(Breaker, HashMap<String, Breaker>)>,
+}
+
+impl Breakers {
+    /// May something be sent for this scope?
+    pub fn state(&self, scope: Scope) -> State {
+        self.with(scope, |breaker| breaker.state(Instant::now()))
+    }
+
+    /// Takes the one probe that is due. False: somebody else has it.
+    pub fn take_probe(&self, scope: Scope) -> bool {
+        self.with(scope, |breaker| match (breaker.state(Instant::now()), &mut breaker.open) {
+            (State::ProbeDue, Some(open)) => {
+                open.probing = true;
+                true
+            }
+            _ => false,
+        })
+    }
+
+    /// An answer came that only a living cluster and a living index give.
+    pub fn succeeded(&self, collection: &str) {
+        self.with(Scope::Cluster, Breaker::succeeded);
+        self.with(Scope::Collection(collection), Breaker::succeeded);
+    }
+
+    /// The probe of a scope succeeded.
+    pub fn closed(&self, scope: Scope) {
+        self.with(scope, Breaker::succeeded);
+    }
+
+    /// The probe of a scope failed.
+    pub fn probe_failed(&self, scope: Scope, why: &str) {
+        self.with(scope, |breaker| breaker.trip(Instant::now(), rand::random(), why));
+    }
+
+    /// Takes note of an answer to a whole request. Credentials open the cluster's breaker at once: no retry storm.
+    pub fn note(&self, collection: &str, answer: &Answer) {
+        let why = answer.to_string();
+        let now = Instant::now();
+        let opened = match answer {
+            Answer::Applied | Answer::Conflict | Answer::Refused(_) | Answer::TooLarge(_) => {
+                self.succeeded(collection);
+                false
+            }
+            // they come from a living cluster, and are not mended by leaving it alone
+            Answer::Overloaded(_) | Answer::Blocked(_) => false,
+            Answer::Denied(_) => self.with(Scope::Cluster, |breaker| {
+                breaker.open.is_none() && breaker.trip(now, rand::random(), &why)
+            }),
+            Answer::Unreachable(_) => self.with(Scope::Cluster, |breaker| breaker.failed(now, rand::random(), &why)),
+            Answer::Unavailable(_) | Answer::Unknown(_) => {
+                self.with(Scope::Collection(collection), |breaker| breaker.failed(now, rand::random(), &why))
+            }
+        };
+        if opened {
+            tracing::warn!(collection, "nothing is sent to elasticsearch for a while: {why}");
+        }
+    }
+
+    /// Why nothing is sent for this collection, if so.
+    pub fn why(&self, collection: &str) -> Option<String> {
+        [Scope::Cluster, Scope::Collection(collection)]
+            .into_iter()
+            .find_map(|scope| match self.state(scope) {
+                State::Open(why) => Some(why),
+                State::Closed | State::ProbeDue => None,
+            })
+    }
+
+    fn with<T>(&self, scope: Scope, act: impl FnOnce(&mut Breaker) -> T) -> T {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        match scope {
+            Scope::Cluster => act(&mut all.0),
+            Scope::Collection(name) => act(all.1.entry(name.to_owned()).or_default()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_failures_in_a_row_open_it_and_a_success_in_between_does_not() {
+        let (mut breaker, now) = (Breaker::default(), Instant::now());
+        assert!(!breaker.failed(now, 0.5, "x"));
+        assert!(!breaker.failed(now, 0.5, "x"));
+        breaker.succeeded();
+        assert!(!breaker.failed(now, 0.5, "x"));
+        assert!(!breaker.failed(now, 0.5, "x"));
+        assert_eq!(breaker.state(now), State::Closed);
+        assert!(breaker.failed(now, 0.5, "x"));
+        assert_eq!(breaker.state(now), State::Open("x".into()));
+    }
+
+    #[test]
+    fn the_wait_doubles_up_to_a_minute() {
+        let (mut breaker, now) = (Breaker::default(), Instant::now());
+        let mut waits = vec![];
+        for _ in 0..6 {
+            breaker.trip(now, 0.5, "x");
+            waits.extend(breaker.open.as_ref().map(|open| open.wait.as_secs()));
+        }
+        assert_eq!(waits, [5, 10, 20, 40, 60, 60]);
+        assert_eq!(breaker.state(now + Duration::from_secs(59)), State::Open("x".into()));
+        assert_eq!(breaker.state(now + Duration::from_secs(60)), State::ProbeDue);
+    }
+
+    #[test]
+    fn one_probe_at_a_time() {
+        let breakers = Breakers::default();
+        breakers.note("a", &Answer::Denied("wrong password".into()));
+        assert!(matches!(breakers.state(Scope::Cluster), State::Open(_)));
+        breakers.with(Scope::Cluster, |b| b.open.as_mut().map(|open| open.until = Instant::now()));
+        assert_eq!(breakers.state(Scope::Cluster), State::ProbeDue);
+        assert!(breakers.take_probe(Scope::Cluster));
+        assert!(!breakers.take_probe(Scope::Cluster));
+        breakers.closed(Scope::Cluster);
+        assert_eq!(breakers.state(Scope::Cluster), State::Closed);
+    }
+
+    #[test]
+    fn a_sick_index_leaves_the_others_alone() {
+        let breakers = Breakers::default();
+        for _ in 0..3 {
+            breakers.note("a", &Answer::Unknown("no answer in time".into()));
+        }
+        assert!(breakers.why("a").is_some());
+        assert!(breakers.why("b").is_none());
+    }
+}

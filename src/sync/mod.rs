@@ -1,0 +1,170 @@
+//! The only code that sees both sides. A pass walks each collection's queue from the top, in batches, one per turn.
+
+mod batch;
+mod breaker;
+mod compare;
+mod deadline;
+mod fate;
+mod outcome;
+mod pace;
+mod probe;
+mod walk;
+mod worker;
+mod write;
+
+pub use breaker::{Breakers, Scope, State};
+pub use compare::{Verdict, compare};
+pub use fate::{Fate, Finding, fate, mass_refusal};
+pub use outcome::Outcome;
+pub use pace::Pace;
+pub use worker::{Worker, WorkerRow, workers};
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::collection::expand_touches;
+use crate::{Catchword, Error};
+use walk::{Claimed, Walks};
+
+/// A pass ends after this, and the next begins at the top: live jobs never wait for a long walk, and what was written is looked at soon.
+const PASS: Duration = Duration::from_secs(10);
+
+impl Catchword {
+    /// One pass over the queues of these collections (none: of all that are configured). `name` is what its span and its log line are
+    /// called.
+    ///
+    /// One bad document of 2,500 is a count in the [`Outcome`], never an error. An error means that Postgres could not be worked with;
+    /// whatever was claimed then is free again.
+    pub async fn sync(&self, name: &str, collections: &[&str]) -> Result<Outcome, Error> {
+        self.refresh().await?;
+        self.pass(name, collections, Trial::Allowed, &CancellationToken::new()).await
+    }
+
+    /// Passes until one neither writes nor settles anything.
+    pub async fn drain(&self, name: &str, collections: &[&str]) -> Result<Outcome, Error> {
+        let mut all = self.sync(name, collections).await?;
+        loop {
+            let outcome = self.pass(name, collections, Trial::Over, &CancellationToken::new()).await?;
+            let moved = outcome.moved();
+            all.add(outcome);
+            if !moved {
+                return Ok(all);
+            }
+        }
+    }
+
+    pub(crate) async fn pass(&self, name: &str, collections: &[&str], trial: Trial, stop: &CancellationToken) -> Result<Outcome, Error> {
+        let span = tracing::info_span!("pass", otel.name = name);
+        let started = Instant::now();
+        let mut outcome = self.walk(collections, trial, stop, started + PASS).instrument(span).await?;
+        outcome.took = started.elapsed();
+        crate::metrics::record(&outcome);
+        if !outcome.is_quiet() {
+            tracing::info!(
+                pass = name,
+                claimed = outcome.claimed,
+                written = outcome.written,
+                settled = outcome.settled,
+                seconds = outcome.took.as_secs_f64(),
+                "{name}: {outcome}"
+            );
+        }
+        Ok(outcome)
+    }
+
+    async fn walk(&self, collections: &[&str], trial: Trial, stop: &CancellationToken, end: Instant) -> Result<Outcome, Error> {
+        let mut outcome = Outcome {
+            blocked: self.refused(collections),
+            ..Outcome::default()
+        };
+        let mut admitted = Vec::new();
+        for collection in self.loaded(collections) {
+            if collection.paused.is_some() {
+                continue;
+            }
+            let blocked = self.inner.blocked(&collection.name);
+            if let (Some(why), Trial::Over) = (&blocked, trial) {
+                outcome.blocked.insert(collection.name.clone(), why.clone());
+            } else if let Some(why) = self
+                .why_not_send(&collection)
+                .await
+                .or_else(|| self.inner.unverified(&collection.name))
+            {
+                outcome.breaker = Some(why);
+            } else {
+                while !stop.is_cancelled() && Instant::now() < end {
+                    let expanded = expand_touches(&self.inner.pool, &collection.name).await?;
+                    outcome.touched += expanded.touched as u64;
+                    if expanded.jobs == 0 {
+                        break;
+                    }
+                }
+                admitted.push((collection, blocked.is_some()));
+            }
+        }
+        let walks = Mutex::new(Walks::new(admitted));
+        let lanes = (0..self.inner.config.worker.in_flight).map(|_| self.lane(&walks, stop, end));
+        for lane in join_all(lanes).await {
+            outcome.add(lane?);
+        }
+        Ok(outcome)
+    }
+
+    fn refused(&self, collections: &[&str]) -> BTreeMap<String, String> {
+        let mut refused = self.inner.refused();
+        refused.retain(|name, _| collections.is_empty() || collections.contains(&name.as_str()));
+        refused
+    }
+
+    /// One of the batches in flight: claims its turn's batch, works it, and comes back for more. The claim is taken one at a time; the
+    /// stop is heeded between batches, never inside one.
+    async fn lane(&self, walks: &Mutex<Walks>, stop: &CancellationToken, end: Instant) -> Result<Outcome, Error> {
+        let mut outcome = Outcome::default();
+        while !stop.is_cancelled() && Instant::now() < end {
+            let Some(Claimed {
+                collection,
+                transaction,
+                jobs,
+            }) = walks.lock().await.next(&self.inner).await?
+            else {
+                break;
+            };
+            match batch::batch(&self.inner, &collection, transaction, &jobs).await {
+                Ok(done) => {
+                    self.inner
+                        .set_blocked(&collection.name, done.blocked.get(&collection.name).cloned());
+                    if !done.blocked.is_empty() || self.inner.breakers.why(&collection.name).is_some() {
+                        walks.lock().await.end(&collection.name);
+                    }
+                    outcome.add(done);
+                }
+                Err(Error::View(why)) => {
+                    self.inner.set_blocked(&collection.name, Some(why.clone()));
+                    walks.lock().await.end(&collection.name);
+                    outcome.blocked.insert(collection.name.clone(), why);
+                }
+                // the view was too slow for so many
+                Err(error) if error.sqlstate().as_deref() == Some("57014") => {
+                    self.inner.pace.slower();
+                    tracing::warn!(collection = collection.name, "a statement took too long; the next batch is smaller");
+                    walks.lock().await.end(&collection.name);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+/// Whether a blocked collection is tried with a small batch: once a tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trial {
+    Allowed,
+    Over,
+}

@@ -1,0 +1,115 @@
+//! What a pass did. The log line, the metrics and the command's last line are all made from it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::compare::Verdict;
+
+/// What a pass did, counted in jobs where nothing else is said.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Outcome {
+    /// Locked and looked at.
+    pub claimed: u64,
+    /// Deleted, because a look saw both sides agree.
+    pub settled: u64,
+    /// Left for a later look.
+    pub left: u64,
+    /// Due again in some seconds, because Elasticsearch could not say.
+    pub postponed: u64,
+    /// Refused, to be tried again.
+    pub pushed_back: u64,
+    /// Moved to the dead letters.
+    pub buried: u64,
+    /// Older than their `expires_at`.
+    pub expired: u64,
+    /// Rows that drew a new revision because a related row changed, or because the index was ahead.
+    pub touched: u64,
+    /// Documents and tombstones that Elasticsearch applied.
+    pub written: u64,
+    /// Writes that met the same or a newer version.
+    pub conflicts: u64,
+    /// Keys by verdict.
+    pub verdicts: BTreeMap<&'static str, u64>,
+    /// Collections that could not be worked on, and why.
+    pub blocked: BTreeMap<String, String>,
+    /// Why nothing is sent to Elasticsearch at the moment, if so.
+    pub breaker: Option<String>,
+    /// Batches that were committed.
+    pub batches: u64,
+    /// How long it took.
+    #[serde(rename = "seconds", serialize_with = "seconds")]
+    pub took: Duration,
+}
+
+impl Outcome {
+    /// Did anything move? A tick ends with the first pass in which nothing did. A touch counts: it left jobs.
+    pub fn moved(&self) -> bool {
+        self.written + self.settled + self.touched + self.buried > 0
+    }
+
+    /// Was there anything to say? A quiet pass is not logged.
+    pub fn is_quiet(&self) -> bool {
+        self.claimed == 0 && self.touched == 0 && self.blocked.is_empty() && self.breaker.is_none()
+    }
+
+    /// Counts a key's verdict.
+    pub fn count(&mut self, verdict: Verdict) {
+        *self.verdicts.entry(verdict.name()).or_default() += 1;
+    }
+
+    /// Adds another's counts.
+    pub fn add(&mut self, other: Outcome) {
+        self.claimed += other.claimed;
+        self.settled += other.settled;
+        self.left += other.left;
+        self.postponed += other.postponed;
+        self.pushed_back += other.pushed_back;
+        self.buried += other.buried;
+        self.expired += other.expired;
+        self.touched += other.touched;
+        self.written += other.written;
+        self.conflicts += other.conflicts;
+        self.batches += other.batches;
+        self.took += other.took;
+        for (verdict, count) in other.verdicts {
+            *self.verdicts.entry(verdict).or_default() += count;
+        }
+        self.blocked.extend(other.blocked);
+        self.breaker = other.breaker.or(self.breaker.take());
+    }
+}
+
+/// One line that reads alone; what is zero is not said.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} claimed, {} written, {} settled", self.claimed, self.written, self.settled)?;
+        for (count, word) in [
+            (self.left, "left for the next look"),
+            (self.postponed, "postponed"),
+            (self.pushed_back, "pushed back"),
+            (self.buried, "buried"),
+            (self.expired, "expired"),
+            (self.touched, "rows touched"),
+            (self.conflicts, "conflicts"),
+        ] {
+            if count > 0 {
+                write!(f, ", {count} {word}")?;
+            }
+        }
+        write!(f, " in {:.2} s", self.took.as_secs_f64())?;
+        for (collection, why) in &self.blocked {
+            write!(f, "; {collection} is blocked: {why}")?;
+        }
+        if let Some(why) = &self.breaker {
+            write!(f, "; elasticsearch is left alone for a while: {why}")?;
+        }
+        Ok(())
+    }
+}
+
+fn seconds<S: serde::Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(took.as_secs_f64())
+}

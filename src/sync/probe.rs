@@ -1,0 +1,69 @@
+//! One small request that finds out whether an open breaker can close. It never runs inside a caller's write.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::breaker::{Scope, State};
+use crate::Catchword;
+use crate::collection::Collection;
+
+/// A probe that takes longer has failed.
+const PROBE: Duration = Duration::from_secs(3);
+/// No collection has this key; asking for it says whether the index answers.
+const NO_KEY: &str = "catchword-probe";
+
+impl Catchword {
+    /// Why nothing may be sent for this collection now. Runs the probe if one is due.
+    pub(crate) async fn why_not_send(&self, collection: &Collection) -> Option<String> {
+        for scope in [Scope::Cluster, Scope::Collection(&collection.name)] {
+            match self.inner.breakers.state(scope) {
+                State::Closed => {}
+                State::Open(why) => return Some(why),
+                State::ProbeDue => {
+                    if !self.inner.breakers.take_probe(scope) {
+                        return Some("a probe is under way".into());
+                    }
+                    if let Err(why) = self.probe(scope, collection).await {
+                        self.inner.breakers.probe_failed(scope, &why);
+                        return Some(why);
+                    }
+                    self.inner.breakers.closed(scope);
+                }
+            }
+        }
+        None
+    }
+
+    /// Probes in the background, if a probe is due: for a direct write, which does not wait for it.
+    pub(crate) fn probe_in_background(&self, collection: &Arc<Collection>) {
+        let due = |scope| self.inner.breakers.state(scope) == State::ProbeDue;
+        if due(Scope::Cluster) || due(Scope::Collection(&collection.name)) {
+            let (catchword, collection) = (self.clone(), collection.clone());
+            tokio::spawn(async move { catchword.why_not_send(&collection).await });
+        }
+    }
+
+    async fn probe(&self, scope: Scope<'_>, collection: &Collection) -> Result<(), String> {
+        match scope {
+            Scope::Cluster => match tokio::time::timeout(PROBE, self.inner.elastic.version()).await {
+                Ok(Ok(_)) => Ok(()),
+                Ok(Err(error)) => Err(error.to_string()),
+                Err(_) => Err("no answer to a probe within 3 s".into()),
+            },
+            Scope::Collection(_) => {
+                for target in &collection.targets {
+                    let seen = self
+                        .inner
+                        .elastic
+                        .look(target, &[NO_KEY], PROBE)
+                        .await
+                        .map_err(|answer| answer.to_string())?;
+                    if let Some(crate::elastic::Has::Unknown(why)) = seen.into_iter().next() {
+                        return Err(why);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,1 @@
+delete from catchword.worker where id = $1

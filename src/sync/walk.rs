@@ -1,0 +1,79 @@
+//! The walks of a pass: collections in turn, one batch per turn.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use sqlx::{Postgres, Transaction};
+
+use crate::collection::Collection;
+use crate::job::{self, Cursor, Job};
+use crate::{Error, Inner, database};
+
+/// A blocked collection is tried with this many: enough to see whether its index takes writes again, too few to hurt.
+const TRIAL: u32 = 50;
+
+/// The walks that have not come to their end.
+pub(super) struct Walks(VecDeque<Walk>);
+
+struct Walk {
+    collection: Arc<Collection>,
+    cursor: Cursor,
+    on_trial: bool,
+}
+
+/// A batch, locked by its transaction.
+pub(super) struct Claimed {
+    pub collection: Arc<Collection>,
+    pub transaction: Transaction<'static, Postgres>,
+    pub jobs: Vec<Job>,
+}
+
+impl Walks {
+    /// Begins at the top of each queue. The flag says that a collection is blocked and on trial.
+    pub fn new(collections: Vec<(Arc<Collection>, bool)>) -> Walks {
+        Walks(
+            collections
+                .into_iter()
+                .map(|(collection, on_trial)| Walk {
+                    collection,
+                    cursor: Cursor::TOP,
+                    on_trial,
+                })
+                .collect(),
+        )
+    }
+
+    /// Claims the next batch. None: every walk is at its end.
+    pub async fn next(&mut self, inner: &Inner) -> Result<Option<Claimed>, Error> {
+        while let Some(mut walk) = self.0.pop_front() {
+            let limit = if walk.on_trial {
+                TRIAL.min(inner.pace.size())
+            } else {
+                inner.pace.size()
+            };
+            let mut transaction = database::begin(&inner.pool).await?;
+            let jobs = job::claim(&mut transaction, &walk.collection.name, walk.cursor, limit).await?;
+            let Some(last) = jobs.last() else {
+                transaction.rollback().await?;
+                continue;
+            };
+            let collection = walk.collection.clone();
+            // fewer than asked for: the end of the queue
+            if jobs.len() as u32 == limit && !walk.on_trial {
+                walk.cursor = Cursor::behind(last);
+                self.0.push_back(walk);
+            }
+            return Ok(Some(Claimed {
+                collection,
+                transaction,
+                jobs,
+            }));
+        }
+        Ok(None)
+    }
+
+    /// Ends the walk of a collection.
+    pub fn end(&mut self, collection: &str) {
+        self.0.retain(|walk| walk.collection.name != collection);
+    }
+}

@@ -1,0 +1,196 @@
+//! The loop: wakes at each tick and runs passes until nothing moves. Any number of workers may run side by side.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use sqlx::{FromRow, PgConnection};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_cron_scheduler::{Job, JobScheduler};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::Trial;
+use crate::{Catchword, Error};
+
+/// A loop that has not come round for this long is stuck. Longer than a tick and the longest pass together.
+const STUCK: Duration = Duration::from_secs(300);
+
+/// A worker for collections of a [`Catchword`].
+#[derive(Clone)]
+pub struct Worker {
+    catchword: Catchword,
+    name: String,
+    collections: Vec<String>,
+    id: Uuid,
+    life: Arc<Mutex<Life>>,
+}
+
+/// What the health checks ask for.
+struct Life {
+    round: Instant,
+    trouble: Option<String>,
+}
+
+impl Worker {
+    /// A worker for these collections (none: all that are configured). `name` is what its passes are called in logs and spans.
+    pub fn new(catchword: Catchword, name: &str, collections: &[&str]) -> Worker {
+        let all = catchword.config().collections.iter().map(|c| c.name.as_str());
+        let collections = all
+            .filter(|name| collections.is_empty() || collections.contains(name))
+            .map(str::to_owned)
+            .collect();
+        let life = Life {
+            round: Instant::now(),
+            trouble: Some("not one tick yet".into()),
+        };
+        Worker {
+            catchword,
+            name: name.to_owned(),
+            collections,
+            id: Uuid::new_v4(),
+            life: Arc::new(Mutex::new(life)),
+        }
+    }
+
+    /// Runs until `stop`. A batch that is under way is finished and committed. Nothing that happens in a tick ends it: what is wrong
+    /// is said once, and tried again.
+    pub async fn run(&self, stop: CancellationToken) -> Result<(), Error> {
+        let wake = Arc::new(Notify::new());
+        wake.notify_one();
+        let mut clock = self.clock(wake.clone()).await?;
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = wake.notified() => {}
+            }
+            // in a task of its own: a panic in a pass does not end the worker
+            let (worker, token) = (self.clone(), stop.clone());
+            let ticked = tokio::spawn(async move { worker.tick(&token).await }).await;
+            self.note(match ticked {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(error.to_string()),
+                Err(panic) => Some(format!("a pass panicked: {panic}")),
+            });
+        }
+        _ = clock.shutdown().await;
+        self.retire().await;
+        Ok(())
+    }
+
+    /// The clock only notifies: its runs may overlap, and nothing may run inside it that can panic. Ticks during a run collapse into one.
+    async fn clock(&self, wake: Arc<Notify>) -> Result<JobScheduler, Error> {
+        let tick = &self.catchword.config().worker.tick;
+        let wrong = |error| Error::Refused(format!("tick = \"{tick}\": {error}"));
+        let clock = JobScheduler::new().await.map_err(wrong)?;
+        let job = Job::new(tick.as_str(), move |_, _| wake.notify_one()).map_err(wrong)?;
+        clock.add(job).await.map_err(wrong)?;
+        clock.start().await.map_err(wrong)?;
+        Ok(clock)
+    }
+
+    async fn tick(&self, stop: &CancellationToken) -> Result<(), Error> {
+        let names: Vec<&str> = self.collections.iter().map(String::as_str).collect();
+        if sqlx::query_scalar(include_str!("note_server.sql"))
+            .fetch_one(&self.catchword.inner.pool)
+            .await?
+        {
+            tracing::error!("this is another Postgres server or timeline than before: commits may be lost; run: catchword reindex --all");
+        }
+        self.catchword.refresh().await?;
+        self.renew().await?;
+        let mut trial = Trial::Allowed;
+        while !stop.is_cancelled() {
+            let outcome = self.catchword.pass(&self.name, &names, trial, stop).await?;
+            self.alive();
+            if !outcome.moved() {
+                break;
+            }
+            trial = Trial::Over;
+        }
+        self.renew().await
+    }
+
+    /// Is the loop going round?
+    pub fn is_alive(&self) -> bool {
+        self.life().round.elapsed() < STUCK
+    }
+
+    /// What the last tick failed of.
+    pub fn trouble(&self) -> Option<String> {
+        self.life().trouble.clone()
+    }
+
+    fn alive(&self) {
+        self.life().round = Instant::now();
+    }
+
+    /// A failure is logged when it begins and when it ends, not once a minute.
+    fn note(&self, trouble: Option<String>) {
+        self.alive();
+        let mut life = self.life();
+        match (&life.trouble, &trouble) {
+            (before, Some(now)) if before.as_ref() != Some(now) => tracing::error!("the tick failed, the next one tries again: {now}"),
+            (Some(before), None) if before != "not one tick yet" => tracing::info!("ticks succeed again"),
+            _ => {}
+        }
+        life.trouble = trouble;
+    }
+
+    fn life(&self) -> std::sync::MutexGuard<'_, Life> {
+        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A sign of life, for `status`.
+    async fn renew(&self) -> Result<(), Error> {
+        let inner = &self.catchword.inner;
+        let open: Vec<String> = self.collections.iter().filter_map(|c| inner.breakers.why(c)).collect();
+        sqlx::query(include_str!("renew_worker.sql"))
+            .bind(self.id)
+            .bind(host())
+            .bind(env!("CARGO_PKG_VERSION"))
+            .bind(&self.collections)
+            .bind(json!(inner.troubles()))
+            .bind(open.first().map_or("closed", String::as_str))
+            .execute(&inner.pool)
+            .await?;
+        Ok(())
+    }
+
+    async fn retire(&self) {
+        let gone = sqlx::query(include_str!("retire_worker.sql"))
+            .bind(self.id)
+            .execute(&self.catchword.inner.pool)
+            .await;
+        if let Err(error) = gone {
+            tracing::debug!("the worker's row stays for a day: {error}");
+        }
+    }
+}
+
+fn host() -> String {
+    let name = std::env::var("HOSTNAME")
+        .ok()
+        .or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
+    name.map_or_else(|| "unknown".into(), |name| name.trim().to_owned())
+}
+
+/// A worker as it last showed itself.
+#[derive(Clone, Debug, FromRow, Serialize)]
+pub struct WorkerRow {
+    pub id: Uuid,
+    pub host: String,
+    pub version: String,
+    pub collections: Vec<String>,
+    pub blocked: Value,
+    pub breaker: String,
+    pub seen_seconds_ago: f64,
+}
+
+/// The workers seen in the last day, the newest first.
+pub async fn workers(connection: &mut PgConnection) -> Result<Vec<WorkerRow>, Error> {
+    Ok(sqlx::query_as(include_str!("workers.sql")).fetch_all(connection).await?)
+}

@@ -1,0 +1,4 @@
+select id, host, version, collections, blocked, breaker, extract(epoch from now() - seen_at)::float8 as seen_seconds_ago
+  from catchword.worker
+ order by seen_at desc, id
+ limit 100

@@ -1,0 +1,175 @@
+//! Writes what differs: documents as the view builds them, tombstones under the number that Postgres recorded.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use sqlx::PgConnection;
+
+use super::batch::Key;
+use super::compare::Verdict;
+use super::deadline::Deadline;
+use crate::collection::{Collection, Document, Want};
+use crate::elastic::{Answer, Body, Elastic, Refresh, Write};
+use crate::{Error, collection};
+
+/// The limit of one bulk.
+const BULK: Duration = Duration::from_secs(30);
+
+/// What came of writing: the worst answer per key, the keys whose documents could not be built, and how many were sent.
+#[derive(Default)]
+pub(super) struct Written {
+    pub answers: HashMap<String, Answer>,
+    pub unbuildable: Vec<collection::Unbuildable>,
+    pub applied: u64,
+    pub conflicts: u64,
+}
+
+/// Writes the keys that need it to each target that needs it, a round of bytes at a time.
+pub(super) async fn write(
+    elastic: &Elastic,
+    collection: &Collection,
+    connection: &mut PgConnection,
+    keys: &HashMap<&str, Key>,
+    deadline: Deadline,
+) -> Result<Written, Error> {
+    let mut written = Written::default();
+    let tombstones = keys.iter().filter_map(|(key, seen)| Some((*key, tombstone(seen)?)));
+    let mut round: Vec<Write<'_>> = tombstones
+        .map(|(key, version)| Write {
+            key,
+            version,
+            body: Body::Tombstone,
+        })
+        .collect();
+    let mut pending: Vec<Vec<&str>> = vec![keys.iter().filter(|(_, seen)| needs_document(seen)).map(|(key, _)| *key).collect()];
+    if round.is_empty() && pending[0].is_empty() {
+        return Ok(written);
+    }
+    while let Some(wanted) = pending.pop() {
+        let (built, unbuildable) = collection.bodies(connection, &wanted).await?;
+        written.unbuildable.extend(unbuildable);
+        let mut later = Vec::new();
+        for built in built {
+            // the key as the batch holds it, so that it outlives this round
+            let Some((key, _)) = keys.get_key_value(built.key.as_str()) else {
+                continue;
+            };
+            match built.document {
+                Document::Body(bytes) => round.push(Write {
+                    key,
+                    version: built.version,
+                    body: Body::Document(bytes),
+                }),
+                Document::TooLarge(octets) => {
+                    let text = format!(
+                        "the document has {octets} bytes, the limit is {}",
+                        crate::elastic::MAX_DOCUMENT_BYTES
+                    );
+                    worst(&mut written.answers, key, Answer::TooLarge(text));
+                }
+                Document::Later(octets) => later.push((*key, octets)),
+            }
+        }
+        pending.extend(rounds(later));
+        for (n, target) in collection.targets.iter().enumerate() {
+            let writes: Vec<Write<'_>> = round.iter().filter(|write| needs(&keys[write.key], n)).cloned().collect();
+            let Some(limit) = deadline.within(BULK) else { return Ok(written) };
+            let answers = elastic.bulk(target, &writes, Refresh::No, limit).await;
+            for (write, answer) in writes.iter().zip(answers) {
+                written.applied += u64::from(answer == Answer::Applied);
+                written.conflicts += u64::from(answer == Answer::Conflict);
+                worst(&mut written.answers, write.key, answer);
+            }
+        }
+        round.clear();
+        let hopeless = |answer: &Answer| severity(answer) > severity(&Answer::TooLarge(String::new()));
+        if !written.answers.is_empty() && written.answers.values().all(hopeless) {
+            break;
+        }
+    }
+    Ok(written)
+}
+
+/// The tombstone's version, where one is to be written. A key that never was has no number yet: it is recorded first.
+fn tombstone(seen: &Key) -> Option<i64> {
+    match seen.want {
+        Want::Hidden(n) | Want::Deleted(n) if seen.verdicts.iter().any(|v| matches!(v, Verdict::Orphan | Verdict::Untold)) => Some(n),
+        _ => None,
+    }
+}
+
+fn needs_document(seen: &Key) -> bool {
+    seen.verdicts.iter().any(|v| matches!(v, Verdict::Missing | Verdict::Stale))
+}
+
+fn needs(seen: &Key, target: usize) -> bool {
+    matches!(
+        seen.verdicts.get(target),
+        Some(Verdict::Missing | Verdict::Stale | Verdict::Orphan | Verdict::Untold)
+    )
+}
+
+/// What is left for later, in rounds of about a bulk's bytes.
+fn rounds(later: Vec<(&str, i64)>) -> Vec<Vec<&str>> {
+    let mut rounds: Vec<Vec<&str>> = Vec::new();
+    let mut room = 0;
+    for (key, octets) in later {
+        if room < octets || rounds.is_empty() {
+            rounds.push(Vec::new());
+            room = collection::ROUND_BYTES;
+        }
+        room -= octets;
+        if let Some(round) = rounds.last_mut() {
+            round.push(key);
+        }
+    }
+    rounds
+}
+
+fn worst(answers: &mut HashMap<String, Answer>, key: &str, answer: Answer) {
+    match answers.get_mut(key) {
+        Some(before) if severity(before) >= severity(&answer) => {}
+        Some(before) => *before = answer,
+        None => {
+            answers.insert(key.to_owned(), answer);
+        }
+    }
+}
+
+/// Of several targets, the answer that a job must heed.
+fn severity(answer: &Answer) -> u8 {
+    match answer {
+        Answer::Applied => 0,
+        Answer::Conflict => 1,
+        Answer::Refused(_) => 2,
+        Answer::TooLarge(_) => 3,
+        Answer::Overloaded(_) => 4,
+        Answer::Unavailable(_) => 5,
+        Answer::Unknown(_) => 6,
+        Answer::Unreachable(_) => 7,
+        Answer::Blocked(_) => 8,
+        Answer::Denied(_) => 9,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_hold_about_a_bulk_and_everything_once() {
+        let mib = 1 << 20;
+        let rounds = rounds(vec![("a", 5 * mib), ("b", 5 * mib), ("c", mib), ("d", 7 * mib), ("e", mib)]);
+        assert_eq!(rounds, [vec!["a"], vec!["b", "c"], vec!["d", "e"]]);
+    }
+
+    #[test]
+    fn the_worst_answer_of_several_targets_counts() {
+        let mut answers = HashMap::new();
+        worst(&mut answers, "a", Answer::Unknown("x".into()));
+        worst(&mut answers, "a", Answer::Applied);
+        assert_eq!(answers["a"], Answer::Unknown("x".into()));
+        worst(&mut answers, "a", Answer::Blocked("y".into()));
+        assert_eq!(answers["a"], Answer::Blocked("y".into()));
+    }
+}
