@@ -265,8 +265,7 @@ begin
     insert into catchword.job (name, collection, key, priority, tag, traceparent)
     select ''touch'', %1$L, %2$L || v, 1, %3$s, %4$s from (select %5$I::text from only %6$s group by 1) as changed (v) where v is not null;
   elsif tg_op = ''INSERT'' then
-    insert into catchword.job (name, collection, key, priority, tag, traceparent)
-    select ''touch'', %1$L, %2$L || v, 1, %3$s, %4$s from (select %5$I::text from new_rows group by 1) as changed (v) where v is not null;
+    %7$s
   elsif tg_op = ''DELETE'' then
     insert into catchword.job (name, collection, key, priority, tag, traceparent)
     select ''touch'', %1$L, %2$L || v, 1, %3$s, %4$s from (select %5$I::text from old_rows group by 1) as changed (v) where v is not null;
@@ -275,7 +274,16 @@ begin
     select ''touch'', %1$L, %2$L || v, 1, %3$s, %4$s from (select %5$I::text from old_rows union select %5$I::text from new_rows) as changed (v) where v is not null;
   end if;
   return null;
-end $f$', p_collection, (touch ->> 'row_column') || '=', tag, trace, touch ->> 'column', related);
+end $f$', p_collection, (touch ->> 'row_column') || '=', tag, trace, touch ->> 'column', related,
+      -- under a foreign key nobody can have referred to a row before it was there
+      case when exists (select from pg_catalog.pg_constraint k
+              join pg_catalog.pg_attribute mine on mine.attrelid = p_source and mine.attname = touch ->> 'row_column' and k.conkey = array[mine.attnum]
+              join pg_catalog.pg_attribute theirs on theirs.attrelid = k.confrelid and theirs.attname = touch ->> 'column' and k.confkey = array[theirs.attnum]
+             where k.contype = 'f' and k.convalidated and k.conrelid = p_source and k.confrelid = to_regclass(touch ->> 'table'))
+           then 'null;'
+           else format('insert into catchword.job (name, collection, key, priority, tag, traceparent)
+    select ''touch'', %1$L, %2$L || v, 1, %3$s, %4$s from (select %5$I::text from new_rows group by 1) as changed (v) where v is not null;',
+             p_collection, (touch ->> 'row_column') || '=', tag, trace, touch ->> 'column') end);
     return next format('create or replace trigger %I after insert on %s referencing new table as new_rows for each statement execute function %s()', 'catchword_' || p_collection || '_' || n || '_insert', related, f);
     return next format('create or replace trigger %I after update on %s referencing old table as old_rows new table as new_rows for each statement execute function %s()', 'catchword_' || p_collection || '_' || n || '_update', related, f);
     return next format('create or replace trigger %I after delete on %s referencing old table as old_rows for each statement execute function %s()', 'catchword_' || p_collection || '_' || n || '_delete', related, f);

@@ -104,6 +104,11 @@ impl Catchword {
         &self.inner.config
     }
 
+    /// What stands before every index and alias: `CATCHWORD_INDEX_PREFIX`.
+    pub fn prefix(&self) -> &str {
+        &self.inner.prefix
+    }
+
     /// The alias that readers of a collection search.
     pub fn readers_alias(&self, collection: &str) -> Option<String> {
         self.inner

@@ -6,12 +6,16 @@ mod store;
 
 pub mod sync;
 
+pub mod explain;
 pub mod migrate;
+pub mod reindex;
+pub mod status;
 
 pub mod collection;
 pub mod elastic;
 pub mod job;
 
+pub mod cli;
 pub mod config;
 pub mod database;
 pub mod metrics;

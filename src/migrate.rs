@@ -1,11 +1,15 @@
-//! Makes the schema `catchword`, and says whether the one that is there is this version's.
+//! Makes the schema `catchword`, attaches tables, creates indices; and says whether the schema that is there is this version's.
 
 use std::sync::LazyLock;
 
 use sqlx::migrate::Migrator;
 use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
 
-use crate::Error;
+use crate::collection::{self, Attached};
+use crate::config;
+use crate::elastic::{Ensured, IndexPlan};
+use crate::{Catchword, Error};
 
 /// The files of `migrations/`, with a bookkeeping table of our own: it never meets the application's.
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
@@ -14,6 +18,55 @@ static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     migrator.dangerous_set_table_name("catchword._migrations");
     migrator
 });
+
+/// What was done for one collection.
+#[derive(Clone, Debug)]
+pub struct Done {
+    pub collection: String,
+    pub attached: Attached,
+    pub alias: String,
+    pub index: Ensured,
+}
+
+impl Catchword {
+    /// Makes the schema, attaches every configured table, creates its index and aliases. Repeating it changes nothing.
+    pub async fn migrate(&self) -> Result<(Vec<String>, Vec<Done>), Error> {
+        let pool = &self.inner.pool;
+        collection::refuse_standby(&mut *pool.acquire().await?).await?;
+        // what the mapping files say is checked before anything is changed
+        for config in &self.inner.config.collections {
+            self.index_plan(config, Uuid::nil())?.create_request()?;
+        }
+        let applied = migrate(pool).await?;
+        let installation = collection::installation(&mut *pool.acquire().await?).await?;
+        let mut done = Vec::new();
+        for config in &self.inner.config.collections {
+            let attached = collection::attach(pool, config).await?;
+            let loaded = collection::load(&mut *pool.acquire().await?, config, &self.inner.prefix).await?;
+            collection::check_view(pool, config, &loaded).await?;
+            let plan = self.index_plan(config, installation)?;
+            let index = self.inner.elastic.ensure_index(&plan).await?;
+            collection::set_targets(pool, &config.name, index.target.index()).await?;
+            done.push(Done {
+                collection: config.name.clone(),
+                attached,
+                alias: plan.alias,
+                index,
+            });
+        }
+        Ok((applied, done))
+    }
+
+    /// The index of a collection as it would be created.
+    pub fn index_plan(&self, config: &config::Collection, installation: Uuid) -> Result<IndexPlan, Error> {
+        Ok(IndexPlan {
+            alias: format!("{}{}", self.inner.prefix, config.index),
+            mapping: config.mapping_json()?,
+            installation,
+            collection: config.name.clone(),
+        })
+    }
+}
 
 /// Applies what is missing. Repeating it changes nothing; two at once take turns.
 pub async fn migrate(pool: &PgPool) -> Result<Vec<String>, Error> {
@@ -37,6 +90,20 @@ pub async fn pending(connection: &mut PgConnection) -> Result<Vec<(String, Strin
     Ok(missing
         .map(|m| (format!("{:04} {}", m.version, m.description), m.sql.as_str().to_owned()))
         .collect())
+}
+
+/// Applies migrations inside the caller's transaction, which is meant to be undone: for a dry run.
+pub async fn apply_for_a_look(connection: &mut PgConnection, pending: &[(String, String)]) -> Result<(), Error> {
+    sqlx::query("create schema if not exists catchword")
+        .execute(&mut *connection)
+        .await?;
+    let mine = MIGRATIONS.iter().map(|m| (format!("{:04} {}", m.version, m.description), &m.sql));
+    for (name, sql) in mine {
+        if pending.iter().any(|(pending, _)| *pending == name) {
+            sqlx::raw_sql(sql.clone()).execute(&mut *connection).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a schema that is missing, older or newer.

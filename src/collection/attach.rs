@@ -74,6 +74,16 @@ pub async fn attach_statements(connection: &mut PgConnection, config: &config::C
         .await?)
 }
 
+/// Remembers the index that was made for a collection.
+pub async fn set_targets(pool: &PgPool, collection: &str, index: &str) -> Result<(), Error> {
+    sqlx::query(include_str!("set_targets.sql"))
+        .bind(collection)
+        .bind(index)
+        .execute(pool)
+        .await?;
+    Ok(())
+}
+
 /// Undoes an attachment; the sentence says what stays.
 pub async fn detach(pool: &PgPool, collection: &str) -> Result<String, Error> {
     with_lock_retries(pool, collection, async |connection: &mut PgConnection| {

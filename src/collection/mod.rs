@@ -11,7 +11,7 @@ mod rows;
 mod statements;
 mod wants;
 
-pub use attach::{Attached, attach, attach_statements, detach};
+pub use attach::{Attached, attach, attach_statements, detach, set_targets};
 pub use bodies::{Built, Document, ROUND_BYTES};
 pub use check::{check_view, refuse_standby};
 pub use key::{KeyType, MAX_KEY_BYTES};

@@ -96,7 +96,8 @@ struct Doc<'a> {
 impl Doc<'_> {
     fn says_of(&self, key: &str) -> Has {
         if let Some(error) = &self.error {
-            return Has::Unknown(error.redacted(200));
+            // it names the index and the key, never a document
+            return Has::Unknown(error.plain(200));
         }
         match (self.id == key, self.found, self.version) {
             (true, Some(true), Some(version)) => Has::Present(version),

@@ -1,6 +1,6 @@
 //! The only code that speaks HTTP to Elasticsearch.
 //!
-//! Three questions and one order, in the way the data travels: [`look`] asks which versions are there, [`bulk`] writes
+//! In the order the data travels: [`look`] asks which versions are there, [`bulk`] writes
 //! documents under their versions, [`answer`] says what an answer means, [`index`] makes the index and its two aliases.
 //! Everything that decides is a pure function of bytes; what is left does nothing but send and wait.
 
@@ -10,6 +10,7 @@ pub mod bulk;
 pub mod index;
 pub mod look;
 
+mod ask;
 mod chunks;
 mod client;
 mod fault;
@@ -25,7 +26,7 @@ pub use address::{Address, Credentials, Transport};
 pub use answer::Answer;
 pub use bulk::{Body, MAX_DOCUMENT_BYTES, Refresh, Write};
 pub use client::Elastic;
-pub use index::{Ensured, IndexPlan};
+pub use index::{Done, Ensured, IndexPlan};
 pub use look::Has;
 pub(crate) use redact::redact;
 pub use target::Target;

@@ -1,1 +1,4 @@
-//! skeleton
+//! Promises, each a test that can fail: on a real Postgres and a real Elasticsearch, in a fresh world full of noise.
+
+mod common;
+mod loop_;

@@ -1,6 +1,6 @@
 //! An annotation service: the first user of catchword, and an example to copy from.
 //!
-//! * [`migrate`] makes its tables and the view that says what a document is;
+//! * [`migrate()`] makes its tables and the view that says what a document is;
 //! * [`uri`] lets the many spellings of one address meet;
 //! * [`annotation`] is what a client may send, [`store`] its way into Postgres, [`search`] the way
 //!   to find it again;

@@ -18,7 +18,7 @@ enum Act {
 }
 
 const NODES: &str =
-    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 34\r\n\r\n{\"nodes\":{\"n\":{\"version\":\"9.4.3\"}}}";
+    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 35\r\n\r\n{\"nodes\":{\"n\":{\"version\":\"9.4.3\"}}}";
 const HTML: &str = "HTTP/1.1 502 Bad Gateway\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\nnope";
 const CUT: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n{\"items\":[]}";
 

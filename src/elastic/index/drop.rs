@@ -1,6 +1,6 @@
 use elasticsearch::http::Method;
 
-use crate::elastic::{Elastic, Error, percent};
+use crate::elastic::{Answer, Elastic, Error, percent};
 
 impl Elastic {
     /// Deletes an index with everything in it; one that is not there is no error.
@@ -10,14 +10,12 @@ impl Elastic {
             return Err(Error::NotOneIndex { name: index.to_owned() });
         }
         let path = format!("/{}", percent::encode(index));
-        self.ask(
-            &format!("drop index {index}"),
-            Method::Delete,
-            &path,
-            &[("ignore_unavailable", "true")],
-            None,
-        )
-        .await?;
-        Ok(())
+        match self.ask(&format!("drop index {index}"), Method::Delete, &path, &[], None).await {
+            Err(Error::Request {
+                answer: Answer::Blocked(why),
+                ..
+            }) if why.starts_with("index_not_found_exception") => Ok(()),
+            answered => answered.map(|_| ()),
+        }
     }
 }

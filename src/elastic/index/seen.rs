@@ -6,7 +6,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::plan::readers_alias;
-use crate::elastic::client::parse;
+use crate::elastic::ask::parse;
 use crate::elastic::{Elastic, Error, percent};
 
 /// The indices behind some names, by their own names.

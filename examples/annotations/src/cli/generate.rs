@@ -12,7 +12,7 @@ use super::Security;
 /// They go straight into Postgres, 500 per transaction, past the API: the triggers of catchword
 /// leave the jobs, and a worker indexes them. Users, pages and groups follow Zipf's law; a text is
 /// about half a kilobyte. Ids and times come from the seed, so running it again writes only what
-/// is missing. About 10,000 a second without --rate.
+/// is missing.
 #[derive(Debug, Args)]
 pub(crate) struct Generate {
     /// How many annotations to insert; edits and deletes come on top

@@ -1,3 +1,4 @@
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -36,10 +37,7 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        tracing_subscriber::fmt()
-            .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")))
-            .with_writer(std::io::stderr)
-            .init();
+        log_to_stderr();
         let config = Config::read(&self.config)?;
         let environment = Environment::from_process(self.security.tls())?;
         let listener = TcpListener::bind(self.listen)
@@ -58,6 +56,16 @@ impl Serve {
             None => Ok(()),
         }
     }
+}
+
+/// RUST_LOG says how much; without it what a person wants to know, and not the clock's own chatter.
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,tokio_cron_scheduler=warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .init();
 }
 
 /// Lets the batch under way be finished; one that takes too long is released with its connection,

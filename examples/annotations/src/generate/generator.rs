@@ -272,8 +272,8 @@ mod tests {
 
     #[test]
     fn ids_are_unique_version_four_uuids_also_across_seeds() {
-        let ids: HashSet<Uuid> = (0..4).flat_map(|seed| inserts(seed, 5_000)).map(|insert| insert.id).collect();
-        assert_eq!(ids.len(), 20_000);
+        let ids: HashSet<Uuid> = (0..4).flat_map(|seed| inserts(seed, 1_000)).map(|insert| insert.id).collect();
+        assert_eq!(ids.len(), 4_000);
         assert!(ids.iter().all(|id| id.get_version_num() == 4));
     }
 
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn texts_are_about_half_a_kilobyte() {
-        let inserts = inserts(4, 5_000);
+        let inserts = inserts(4, 2_000);
         let mean = inserts.iter().map(|insert| insert.text.len()).sum::<usize>() / inserts.len();
         assert!((400..600).contains(&mean), "mean {mean}");
         assert!(inserts.iter().any(|insert| insert.text.is_empty()));
@@ -296,19 +296,19 @@ mod tests {
 
     #[test]
     fn a_few_have_most_of_it_and_many_have_little() {
-        let of_user = inserts(5, 20_000).into_iter().fold(HashMap::new(), |mut of_user, insert| {
+        let of_user = inserts(5, 5_000).into_iter().fold(HashMap::new(), |mut of_user, insert| {
             *of_user.entry(insert.userid).or_insert(0_usize) += 1;
             of_user
         });
         let most = of_user.values().max().copied().unwrap_or(0);
         let with_few = of_user.values().filter(|n| **n <= 5).count();
-        assert!(most > 1_000, "the busiest user wrote {most}");
+        assert!(most > 250, "the busiest user wrote {most}");
         assert!(with_few * 2 > of_user.len(), "{with_few} of {} users wrote little", of_user.len());
     }
 
     #[test]
     fn spellings_of_a_page_meet_in_its_normal_form() {
-        let inserts = inserts(6, 5_000);
+        let inserts = inserts(6, 2_000);
         let normal: HashSet<_> = inserts
             .iter()
             .map(|insert| crate::uri::normalize(&insert.target_uri).unwrap())

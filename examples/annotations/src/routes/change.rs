@@ -1,5 +1,5 @@
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
+use axum::extract::rejection::{BytesRejection, PathRejection};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -14,10 +14,10 @@ use crate::store;
 /// Changes the fields that the client names.
 pub(super) async fn change(
     State(service): State<Service>,
-    Path(path): Path<String>,
+    path: Result<Path<String>, PathRejection>,
     request: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
-    let id = id(&path)?;
+    let id = id(path)?;
     let change = Change::read(&body(request)?)?;
     let kept = service
         .catchword

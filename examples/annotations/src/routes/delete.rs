@@ -1,4 +1,5 @@
 use axum::Json;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use catchword::Stored;
@@ -11,8 +12,8 @@ use crate::store;
 
 /// Deletes an annotation softly: the row stays, the view stops returning it, and so it leaves the
 /// index. Rows that are purged from the table leave it just the same.
-pub(super) async fn delete(State(service): State<Service>, Path(path): Path<String>) -> Result<Response, Problem> {
-    let id = id(&path)?;
+pub(super) async fn delete(State(service): State<Service>, path: Result<Path<String>, PathRejection>) -> Result<Response, Problem> {
+    let id = id(path)?;
     let kept = service
         .catchword
         .store_and_schedule(COLLECTION, async |tx: &mut PgConnection| {

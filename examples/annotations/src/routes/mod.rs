@@ -24,8 +24,8 @@ mod show;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::DefaultBodyLimit;
-use axum::extract::rejection::BytesRejection;
+use axum::extract::rejection::{BytesRejection, PathRejection};
+use axum::extract::{DefaultBodyLimit, Path};
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -78,7 +78,8 @@ fn body(body: Result<Bytes, BytesRejection>) -> Result<Bytes, Problem> {
 }
 
 /// The id in the path. What is no uuid names no annotation: that is 404 and not 400.
-fn id(text: &str) -> Result<Uuid, Problem> {
+fn id(path: Result<Path<String>, PathRejection>) -> Result<Uuid, Problem> {
+    let Path(text) = path.map_err(|_| no_annotation("of this id"))?;
     text.parse().map_err(|_| no_annotation(text))
 }
 

@@ -1,0 +1,243 @@
+//! The words of the command line. The scopes of `reindex` come from the configuration, so parsing has two phases: first the
+//! configuration's path, then everything, with the scopes as flags.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use crate::config::Config;
+
+/// Keeps Elasticsearch in step with Postgres, and proves it
+///
+/// A write leaves a job in its own transaction; once a minute a worker takes the due jobs, looks at both sides, writes what differs,
+/// and deletes a job only when a later look saw both sides agree.
+///
+/// Addresses and secrets come from the environment: DATABASE_URL, ELASTICSEARCH_URL, ELASTICSEARCH_USERNAME and _PASSWORD, or
+/// ELASTICSEARCH_API_KEY, ELASTICSEARCH_CA_FILE, CATCHWORD_INDEX_PREFIX; each secret also as …_FILE, the path of a file.
+///
+/// Exit codes: 0 done, 1 nothing to do or not well, 2 could not.
+#[derive(Debug, Parser)]
+#[command(name = "catchword", version, max_term_width = 100)]
+pub(super) struct Args {
+    /// The configuration: which tables, views and indices
+    #[arg(
+        long,
+        global = true,
+        env = "CATCHWORD_CONFIG",
+        default_value = "catchword.toml",
+        value_name = "FILE"
+    )]
+    pub config: PathBuf,
+    /// Allow remote servers without verified TLS
+    ///
+    /// Without it, a server on another host is talked to only over TLS with a certificate that is checked.
+    #[arg(long, global = true)]
+    pub insecure: bool,
+    /// How log lines are written, to standard error; how much: CATCHWORD_LOG=info, debug, warn
+    #[arg(
+        long,
+        global = true,
+        env = "CATCHWORD_LOG_FORMAT",
+        value_enum,
+        default_value = "text",
+        value_name = "FORMAT"
+    )]
+    pub log: LogFormat,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Make the schema, attach every configured table, create its index and aliases
+    ///
+    /// Run it before every deploy: repeating it changes nothing. It adds the column catchword_revision and triggers to each table,
+    /// under locks that give way to traffic. Existing rows are not indexed by it; it says when `reindex --all` is due.
+    Migrate(Migrate),
+    /// Undo the attachment of a collection
+    ///
+    /// Takes away the triggers, the open jobs and dead letters and, if no view uses it, the column. The index stays; delete it with
+    /// Elasticsearch's own means when no reader needs it.
+    Detach(Detach),
+    /// Run the loop: wake every minute and work until nothing moves
+    ///
+    /// Any number of workers may run side by side. SIGTERM finishes the batch under way and exits 0; a second one exits at once.
+    Worker(Worker),
+    /// One pass over the queue, and what it did
+    ///
+    /// A document that is written by this pass is settled by the next one, because a write is never proof.
+    Sync(Sync),
+    /// Schedule many keys: a scope, a period, single keys, or everything
+    ///
+    /// Indexes nothing itself: a worker takes the jobs. Scopes are the columns that the configuration names (scopes = { user =
+    /// "userid" } gives --user X). A part runs before a whole, live writes before both, and two bulks of one kind take turns, one by
+    /// one. Scheduling takes about 10 s per million keys.
+    Reindex(Reindex),
+    /// Where things stand: jobs due, waiting and dead, the index, the workers
+    Status(Status),
+    /// What both sides know of one key, and what will happen to it
+    ///
+    /// Exit 0: in step; 1: not.
+    Explain(Explain),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Migrate {
+    /// Print the SQL and the index, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Detach {
+    /// The collection's name
+    #[arg(value_name = "COLLECTION")]
+    pub name: String,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Worker {
+    /// Serve /healthz, /readyz and /metrics here
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9090")]
+    pub listen: SocketAddr,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Sync {
+    /// Only these collections; none: all
+    #[arg(value_name = "COLLECTION")]
+    pub collections: Vec<String>,
+    /// Passes until nothing moves any more
+    #[arg(long)]
+    pub drain: bool,
+    /// The outcome as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Reindex {
+    /// The collection; may be left out if there is only one
+    #[arg(value_name = "COLLECTION")]
+    pub collection: Option<String>,
+    /// Rows of a period, by the column that the configuration calls `period`: the end is excluded; dates or times, UTC if not said
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"])]
+    pub between: Option<Vec<String>>,
+    /// Single keys, separated by commas or spaces
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "KEY")]
+    pub ids: Option<Vec<String>>,
+    /// Everything
+    #[arg(long)]
+    pub all: bool,
+    /// Write even what agrees: after a change of the view
+    ///
+    /// With --all by a new floor, which makes every document stale at once; with a smaller scope by touching its rows.
+    #[arg(long)]
+    pub anew: bool,
+    /// Also keys that the view does not return, to see that they are gone from the index
+    #[arg(long)]
+    pub hidden: bool,
+    /// Say how many keys it would be, and schedule nothing
+    #[arg(long, conflicts_with = "resume")]
+    pub dry_run: bool,
+    /// Go on with a reindex that was cut short: its number, or the newest
+    #[arg(long, num_args = 0..=1, value_name = "NUMBER")]
+    pub resume: Option<Option<i64>>,
+    /// Who asks: kept with each job
+    #[arg(long, value_name = "TEXT")]
+    pub tag: Option<String>,
+    /// Do not ask before --all
+    #[arg(long)]
+    pub yes: bool,
+    /// The result as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Scopes of the configuration that were given, with their values.
+    #[arg(skip)]
+    pub scopes: Vec<(String, String)>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Status {
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Explain {
+    /// The collection, if there are several, and the key
+    #[arg(num_args = 1..=2, required = true, value_names = ["COLLECTION", "KEY"])]
+    pub words: Vec<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Parses in two phases. `--help` and bad words work without a configuration.
+pub(super) fn parse(words: &[OsString]) -> Result<Args, clap::Error> {
+    let scopes = configured_scopes(words);
+    let mut command = Args::command().mut_subcommand("reindex", |reindex| with_scopes(reindex, &scopes));
+    let matches = command.try_get_matches_from_mut(words)?;
+    let mut args = Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    if let (Command::Reindex(options), Some(reindex)) = (&mut args.command, matches.subcommand_matches("reindex")) {
+        options.scopes = given_scopes(reindex, &scopes);
+    }
+    Ok(args)
+}
+
+/// The scopes of all collections. A configuration that cannot be read has none; the command itself will say what is wrong with it.
+fn configured_scopes(words: &[OsString]) -> BTreeSet<String> {
+    let mut lenient = Args::command().ignore_errors(true);
+    let found = lenient.try_get_matches_from_mut(words).ok();
+    let path = found.and_then(|matches| matches.get_one::<PathBuf>("config").cloned());
+    let config = path.and_then(|path| Config::read(&path).ok());
+    config
+        .into_iter()
+        .flat_map(|config| config.collections)
+        .flat_map(|c| c.scopes.into_keys())
+        .collect()
+}
+
+fn with_scopes(mut reindex: clap::Command, scopes: &BTreeSet<String>) -> clap::Command {
+    for scope in scopes {
+        let help = format!("Rows of one {scope} (a scope of the configuration)");
+        reindex = reindex.arg(
+            Arg::new(scope.clone())
+                .long(scope.clone())
+                .value_name(scope.to_uppercase())
+                .help(help),
+        );
+    }
+    reindex
+}
+
+fn given_scopes(matches: &ArgMatches, scopes: &BTreeSet<String>) -> Vec<(String, String)> {
+    scopes
+        .iter()
+        .filter_map(|scope| Some((scope.clone(), matches.get_one::<String>(scope)?.clone())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Args;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_words_are_consistent() {
+        Args::command().debug_assert();
+    }
+}

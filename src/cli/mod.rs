@@ -1,0 +1,129 @@
+//! The command line. Exit 0: done; 1: nothing to do, or not well; 2: it could not.
+
+mod args;
+mod detach;
+mod explain;
+mod log;
+mod migrate;
+mod reindex;
+mod serve;
+mod status;
+mod sync;
+mod worker;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+use crate::Catchword;
+use crate::config::{Config, Environment, Tls};
+use args::{Args, Command};
+
+/// How a command ended.
+pub(crate) enum End {
+    Done,
+    /// Nothing to do, or not well.
+    Not,
+}
+
+/// Parses the command line, runs the command, and says what went wrong, once.
+pub fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let args = match args::parse(&words) {
+        Ok(args) => args,
+        Err(error) => {
+            _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    log::start(args.log, &args.command);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("catchword: no threads could be started: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let ended = runtime.block_on(run(args));
+    runtime.shutdown_background();
+    match ended {
+        Ok(End::Done) => ExitCode::SUCCESS,
+        Ok(End::Not) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("catchword: {}", sentence(&error));
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn run(args: Args) -> anyhow::Result<End> {
+    match &args.command {
+        Command::Migrate(options) => migrate::run(&args, options).await,
+        Command::Detach(options) => detach::run(&args, options).await,
+        Command::Worker(options) => worker::run(&args, options).await,
+        Command::Sync(options) => sync::run(&args, options).await,
+        Command::Reindex(options) => reindex::run(&args, options).await,
+        Command::Status(options) => status::run(&args, options).await,
+        Command::Explain(options) => explain::run(&args, options).await,
+    }
+}
+
+impl Args {
+    fn config(&self) -> anyhow::Result<Config> {
+        Ok(Config::read(&self.config)?)
+    }
+
+    fn environment(&self) -> anyhow::Result<Environment> {
+        Ok(Environment::from_process(if self.insecure {
+            Tls::Insecure
+        } else {
+            Tls::Verified
+        })?)
+    }
+
+    /// Opened, with nothing asked of either side yet.
+    fn open(&self) -> anyhow::Result<Catchword> {
+        Ok(Catchword::open(self.config()?, &self.environment()?)?)
+    }
+
+    /// Connected, or refused with the reason.
+    async fn connect(&self) -> anyhow::Result<Catchword> {
+        Ok(Catchword::connect(self.config()?, &self.environment()?).await?)
+    }
+}
+
+/// The chain on one line. A cause that its effect already repeats is left out.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut said: Vec<String> = Vec::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        if !said.iter().any(|before| before.contains(&text)) {
+            said.push(text);
+        }
+    }
+    said.join(": ")
+}
+
+/// Asks before what cannot be undone. Without a terminal the answer must be on the command line.
+fn confirmed(question: &str, yes: bool) -> anyhow::Result<bool> {
+    use std::io::{BufRead, IsTerminal, Write};
+    if yes {
+        return Ok(true);
+    }
+    if !std::io::stdin().is_terminal() {
+        anyhow::bail!("{question} say --yes, since there is no terminal to ask on");
+    }
+    eprint!("{question} [y/N] ");
+    std::io::stderr().flush().context("the terminal is gone")?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).context("the terminal is gone")?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// What a command found, for scripts.
+fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    use std::io::Write;
+    writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(value)?)?;
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! `/healthz`, `/readyz` and `/metrics` of a worker.
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use opentelemetry_sdk::metrics::SdkMeterProvider;
+use prometheus::{Encoder, Registry, TextEncoder};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::sync::Worker;
+
+/// One provider for the process; the library writes to the global meter.
+pub(super) fn start_metrics() -> anyhow::Result<Registry> {
+    let registry = Registry::new();
+    let exporter = opentelemetry_prometheus::exporter()
+        .with_registry(registry.clone())
+        .scope_info_enabled(false)
+        .without_target_info()
+        .build()?;
+    opentelemetry::global::set_meter_provider(SdkMeterProvider::builder().with_reader(exporter).build());
+    Ok(registry)
+}
+
+/// Serves until `stop`.
+pub(super) async fn serve(listener: TcpListener, worker: Worker, registry: Registry, stop: CancellationToken) -> std::io::Result<()> {
+    let router = Router::new()
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .with_state(worker)
+        .route("/metrics", get(metrics))
+        .with_state(registry);
+    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+}
+
+/// Alive: the loop goes round. A server that is away is no reason to restart the worker.
+async fn healthz(State(worker): State<Worker>) -> impl IntoResponse {
+    if worker.is_alive() {
+        (StatusCode::OK, "alive\n")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "the loop is stuck\n")
+    }
+}
+
+/// Ready: the last tick did its work.
+async fn readyz(State(worker): State<Worker>) -> impl IntoResponse {
+    match worker.trouble() {
+        None => (StatusCode::OK, "ready\n".to_owned()),
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
+    }
+}
+
+async fn metrics(State(registry): State<Registry>) -> impl IntoResponse {
+    let mut text = Vec::new();
+    let encoder = TextEncoder::new();
+    match encoder.encode(&registry.gather(), &mut text) {
+        Ok(()) => (StatusCode::OK, [(header::CONTENT_TYPE, encoder.format_type().to_owned())], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}

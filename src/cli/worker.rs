@@ -1,0 +1,57 @@
+//! `catchword worker`
+
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::args::{Args, Worker as Options};
+use super::{End, serve};
+use crate::Catchword;
+use crate::sync::Worker;
+
+/// Whoever stops a pod waits 30 s; a batch that is not through by then is released by the end of its connection.
+const GRACE: Duration = Duration::from_secs(25);
+
+pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
+    let registry = serve::start_metrics()?;
+    let catchword = args.connect().await?;
+    let worker = Worker::new(catchword.clone(), "sync", &[]);
+    let stop = CancellationToken::new();
+    let listener = tokio::net::TcpListener::bind(options.listen)
+        .await
+        .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
+    tracing::info!(listen = %listener.local_addr()?, "the worker runs; it serves {}", names(&catchword));
+    let server = tokio::spawn(serve::serve(listener, worker.clone(), registry, stop.clone()));
+    let mut running = tokio::spawn({
+        let stop = stop.clone();
+        async move { worker.run(stop).await }
+    });
+
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        // the loop ends by itself only if it could not begin
+        ended = &mut running => ended.context("the loop panicked")??,
+    }
+    tracing::info!("stopping: the batch under way is finished first");
+    stop.cancel();
+    if !running.is_finished() {
+        tokio::select! {
+            ended = running => ended.context("the loop panicked")??,
+            () = tokio::time::sleep(GRACE) => tracing::warn!("the batch was not through after 25 s; it is released"),
+            _ = terminate.recv() => tracing::warn!("stopped at once"),
+            _ = interrupt.recv() => tracing::warn!("stopped at once"),
+        }
+    }
+    server.abort();
+    tracing::info!("stopped");
+    Ok(End::Done)
+}
+
+fn names(catchword: &Catchword) -> String {
+    let names: Vec<&str> = catchword.config().collections.iter().map(|c| c.name.as_str()).collect();
+    names.join(", ")
+}

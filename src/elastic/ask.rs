@@ -1,0 +1,89 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use elasticsearch::http::Method;
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use super::client::Request;
+use super::{Answer, Elastic, Error, answer, percent};
+
+/// How long a question of the operator's kind may take (version, count, index, alias). The master may be slow; a person
+/// or a start-up waits, no batch does.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Elastic {
+    /// The server's version. Also the smallest question that only a living Elasticsearch answers: a probe.
+    pub async fn version(&self) -> Result<String, Error> {
+        #[derive(Deserialize)]
+        struct Nodes {
+            nodes: BTreeMap<String, Node>,
+        }
+        #[derive(Deserialize)]
+        struct Node {
+            version: String,
+        }
+        let doing = "read the version of elasticsearch";
+        // `GET /` is not there in every build; this is
+        let body = self
+            .ask(doing, Method::Get, "/_nodes/_local", &[("filter_path", "nodes.*.version")], None)
+            .await?;
+        let answered: Nodes = parse(doing, &body)?;
+        let first = answered.nodes.into_values().next();
+        first.map(|node| node.version).ok_or_else(|| unclear(doing))
+    }
+
+    /// How many documents readers see. Tombstones are not counted: the readers' alias filters them.
+    pub async fn document_count(&self, alias: &str) -> Result<u64, Error> {
+        #[derive(Deserialize)]
+        struct Count {
+            count: u64,
+        }
+        let doing = format!("count the documents of {alias}");
+        let path = format!("/{}/_count", percent::encode(alias));
+        let body = self.ask(&doing, Method::Get, &path, &[("filter_path", "count")], None).await?;
+        Ok(parse::<Count>(&doing, &body)?.count)
+    }
+
+    /// Asks something that is either done or an error: for people and start-up, not for batches.
+    pub(super) async fn ask(
+        &self,
+        doing: &str,
+        method: Method,
+        path: &str,
+        query: &[(&str, &str)],
+        body: Option<Bytes>,
+    ) -> Result<Bytes, Error> {
+        let request = Request {
+            method,
+            path,
+            query,
+            content_type: "application/json",
+            body,
+        };
+        let failed = |answer| Error::Request {
+            doing: doing.to_owned(),
+            answer,
+        };
+        let reply = self.exchange(&request, Instant::now() + PATIENCE).await.map_err(failed)?;
+        match reply.status {
+            200..=299 => Ok(reply.body),
+            // these texts hold names of the operator's own making and no document: shown as they are
+            status => Err(failed(answer::of_question(status, &reply.body))),
+        }
+    }
+}
+
+/// Reads an answer's JSON; one that cannot be read is an answer that is unknown.
+pub(super) fn parse<'a, T: Deserialize<'a>>(doing: &str, body: &'a [u8]) -> Result<T, Error> {
+    serde_json::from_slice(body).map_err(|_| unclear(doing))
+}
+
+fn unclear(doing: &str) -> Error {
+    let answer = Answer::Unknown("the answer is not what elasticsearch would say: is something else at this address?".to_owned());
+    Error::Request {
+        doing: doing.to_owned(),
+        answer,
+    }
+}

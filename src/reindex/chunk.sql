@@ -1,0 +1,1 @@
+select catchword.reindex_chunk($1, $2)

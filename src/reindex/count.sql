@@ -1,0 +1,1 @@
+select catchword.reindex_count($1)

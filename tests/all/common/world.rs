@@ -1,0 +1,313 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use catchword::Catchword;
+use catchword::config::{Config, Environment, Tls};
+use sqlx::postgres::{PgPool, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tokio::process::Command;
+use uuid::Uuid;
+
+use super::Gate;
+
+/// What a world is made of.
+pub struct Layout {
+    /// Appended to the collection `annotation`, e.g. `delay = "0s"`.
+    pub annotation: &'static str,
+    /// Further collections, as TOML.
+    pub more: String,
+    /// SQL that runs before catchword's own migrations: tables and views for `more`.
+    pub sql: String,
+    /// The worker's tick.
+    pub tick: &'static str,
+    pub batch: u32,
+    /// Is Elasticsearch behind a gate?
+    pub gated: bool,
+    /// Is everything attached, and are the indices made?
+    pub migrated: bool,
+}
+
+impl Default for Layout {
+    fn default() -> Layout {
+        Layout {
+            annotation: "delay = \"0s\"",
+            more: String::new(),
+            sql: String::new(),
+            tick: "0 * * * * *",
+            batch: 2500,
+            gated: false,
+            migrated: true,
+        }
+    }
+}
+
+pub struct World {
+    pub catchword: Catchword,
+    /// The test's own connections, as the superuser; no setting of catchword's.
+    pub pool: PgPool,
+    pub environment: Environment,
+    pub database_url: String,
+    /// The server itself, past the gate.
+    pub elasticsearch: String,
+    pub gate: Option<Gate>,
+    pub prefix: String,
+    pub client: reqwest::Client,
+    pub folder: PathBuf,
+    database: String,
+    server_url: String,
+}
+
+const BYSTANDER: &str = "
+[[collection]]
+name = \"bystander\"
+table = \"bystander\"
+key = \"id\"
+view = \"bystander_document\"
+mapping = \"bystander.json\"
+";
+
+const BYSTANDER_SQL: &str = "
+create table bystander (id bigint primary key, text text, catchword_revision bigint);
+comment on column bystander.catchword_revision is 'catchword: revision';
+create view bystander_document as select id as key, catchword_revision as revision, json_build_object('text', text) as body from bystander;
+";
+
+impl World {
+    /// The annotation example, attached and indexed, with noise around it. Jobs are due at once.
+    pub async fn new() -> World {
+        World::with(Layout::default()).await
+    }
+
+    pub async fn gated() -> World {
+        World::with(Layout {
+            gated: true,
+            ..Layout::default()
+        })
+        .await
+    }
+
+    pub async fn with(layout: Layout) -> World {
+        let given = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run the tests with: make test"));
+        let (server_url, elasticsearch) = (given("DATABASE_URL"), given("ELASTICSEARCH_URL").trim_end_matches('/').to_owned());
+        let id = Uuid::new_v4().simple().to_string();
+        let (database, prefix) = (format!("cw_test_{id}"), format!("t{}-", &id[..12]));
+        let mut server = PgConnection::connect(&server_url).await.unwrap();
+        sqlx::query(AssertSqlSafe(format!("create database {database}")))
+            .execute(&mut server)
+            .await
+            .unwrap();
+        let mut url = url::Url::parse(&server_url).unwrap();
+        url.set_path(&database);
+        let database_url = url.to_string();
+        let pool = PgPoolOptions::new().max_connections(20).connect(&database_url).await.unwrap();
+
+        let gate = if layout.gated {
+            Some(Gate::before(&elasticsearch).await)
+        } else {
+            None
+        };
+        let reached = gate.as_ref().map_or(elasticsearch.clone(), |gate| gate.url.clone());
+        let environment = environment(&database_url, &reached, &prefix);
+        let folder = std::env::temp_dir().join(format!("catchword-test-{id}"));
+        let config = write_config(&folder, &layout);
+
+        annotations::migrate(&pool).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(format!("{BYSTANDER_SQL}{}", layout.sql)))
+            .execute(&pool)
+            .await
+            .unwrap();
+        let catchword = Catchword::open(config.clone(), &environment).unwrap();
+        if layout.migrated {
+            catchword.migrate().await.unwrap();
+        }
+        let catchword = if layout.migrated {
+            Catchword::connect(config, &environment).await.unwrap()
+        } else {
+            catchword
+        };
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let world = World {
+            catchword,
+            pool,
+            environment,
+            database_url,
+            elasticsearch,
+            gate,
+            prefix,
+            client,
+            folder,
+            database,
+            server_url,
+        };
+        if layout.migrated {
+            world.make_noise().await;
+        }
+        world
+    }
+
+    /// Runs SQL as the test's own superuser.
+    pub async fn sql(&self, sql: &str) {
+        sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))
+            .execute(&self.pool)
+            .await
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+
+    /// One value.
+    pub async fn one<T>(&self, sql: &str) -> T
+    where
+        T: Send + Unpin + for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
+    {
+        sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
+            .fetch_one(&self.pool)
+            .await
+            .unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    /// All values of one column.
+    pub async fn all<T>(&self, sql: &str) -> Vec<T>
+    where
+        T: Send + Unpin + for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
+    {
+        sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
+            .fetch_all(&self.pool)
+            .await
+            .unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    /// Inserts an annotation by plain SQL; returns its key.
+    pub async fn annotate(&self, user: &str, text: &str) -> String {
+        let id: Uuid = sqlx::query_scalar(
+            "insert into annotation (userid, text, target_uri, target_uri_normalized) values ($1, $2, 'http://x/', 'x') returning id",
+        )
+        .bind(user)
+        .bind(text)
+        .fetch_one(&self.pool)
+        .await
+        .unwrap();
+        id.to_string()
+    }
+
+    /// How many index jobs of the collection `annotation` there are.
+    pub async fn jobs(&self) -> i64 {
+        self.one("select count(*) from catchword.job where collection = 'annotation'").await
+    }
+
+    /// Makes every job of `annotation` due now, as if its time had come.
+    pub async fn make_due(&self) {
+        self.sql("update catchword.job set scheduled_at = now() - interval '1 second' where collection = 'annotation'")
+            .await;
+    }
+
+    /// One pass over `annotation`.
+    pub async fn pass(&self) -> catchword::Outcome {
+        self.catchword.sync("test", &["annotation"]).await.unwrap()
+    }
+
+    /// The revision of an annotation's row.
+    pub async fn revision(&self, key: &str) -> i64 {
+        self.one(&format!("select catchword_revision from annotation where id = '{key}'"))
+            .await
+    }
+
+    /// The binary, with this world's configuration and environment.
+    pub fn binary(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_catchword"));
+        command.env_clear();
+        command.env("DATABASE_URL", &self.database_url).env(
+            "ELASTICSEARCH_URL",
+            self.gate.as_ref().map_or(&self.elasticsearch, |gate| &gate.url),
+        );
+        command
+            .env("CATCHWORD_INDEX_PREFIX", &self.prefix)
+            .env("CATCHWORD_CONFIG", self.folder.join("catchword.toml"));
+        command.kill_on_drop(true).stdin(std::process::Stdio::null());
+        command
+    }
+
+    /// Runs the binary: exit code, standard output, standard error.
+    pub async fn run(&self, words: &[&str]) -> (i32, String, String) {
+        let output = self.binary().args(words).output().await.unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+    }
+
+    /// Another process' worth of catchword: own pool, own breakers.
+    pub async fn another(&self) -> Catchword {
+        Catchword::connect(self.catchword.config().clone(), &self.environment)
+            .await
+            .unwrap()
+    }
+}
+
+/// Waits until `condition` holds; a test that waits in vain fails after 30 s with `what`.
+pub async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let waited = tokio::time::timeout(Duration::from_secs(30), async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    waited.await.unwrap_or_else(|_| panic!("waited in vain: {what}"));
+}
+
+pub fn environment(database_url: &str, elasticsearch: &str, prefix: &str) -> Environment {
+    let get = |name: &str| match name {
+        "DATABASE_URL" => Some(database_url.to_owned()),
+        "ELASTICSEARCH_URL" => Some(elasticsearch.to_owned()),
+        "CATCHWORD_INDEX_PREFIX" => Some(prefix.to_owned()),
+        _ => None,
+    };
+    Environment::from_lookup(get, Tls::Verified).unwrap()
+}
+
+fn write_config(folder: &PathBuf, layout: &Layout) -> Config {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/annotations");
+    std::fs::create_dir_all(folder).unwrap();
+    std::fs::copy(format!("{example}/annotation.json"), folder.join("annotation.json")).unwrap();
+    let bystander =
+        r#"{ "settings": { "number_of_replicas": 0 }, "mappings": { "dynamic": "strict", "properties": { "text": { "type": "text" } } } }"#;
+    std::fs::write(folder.join("bystander.json"), bystander).unwrap();
+    let text = format!(
+        "[worker]\ntick = \"{}\"\nbatch = {}\n\n[[collection]]\nname = \"annotation\"\ntable = \"annotation\"\nkey = \"id\"\nview = \"annotation_document\"\nmapping = \"annotation.json\"\nscopes = {{ user = \"userid\", group = \"groupid\", document = \"document_id\" }}\nperiod = \"updated\"\ntouches = [{{ table = \"document\", column = \"id\", row_column = \"document_id\" }}]\n{}\n{BYSTANDER}\n{}\n",
+        layout.tick, layout.batch, layout.annotation, layout.more
+    );
+    let path = folder.join("catchword.toml");
+    std::fs::write(&path, text).unwrap();
+    Config::read(&path).unwrap()
+}
+
+/// Leaves nothing behind, also after a panic.
+impl Drop for World {
+    fn drop(&mut self) {
+        let (database, server_url, elasticsearch, prefix) = (
+            self.database.clone(),
+            self.server_url.clone(),
+            self.elasticsearch.clone(),
+            self.prefix.clone(),
+        );
+        let swept = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let mut server = PgConnection::connect(&server_url).await.unwrap();
+                sqlx::query(AssertSqlSafe(format!("drop database if exists {database} with (force)")))
+                    .execute(&mut server)
+                    .await
+                    .unwrap();
+                let client = reqwest::Client::builder().no_proxy().build().unwrap();
+                let listed = client
+                    .get(format!("{elasticsearch}/_cat/indices/{prefix}*?h=index&expand_wildcards=all"))
+                    .send()
+                    .await
+                    .unwrap()
+                    .text()
+                    .await
+                    .unwrap();
+                for index in listed.split_whitespace() {
+                    client.delete(format!("{elasticsearch}/{index}")).send().await.unwrap();
+                }
+            });
+        });
+        _ = swept.join();
+        _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
