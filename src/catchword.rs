@@ -136,6 +136,13 @@ impl Catchword {
         }
         drop(connection);
         for collection in &loaded {
+            // an outage does not make an index another's: what was verified before it stays so
+            if let Some(why) = self.why_not_send(collection).await {
+                if self.inner.unverified(&collection.name).is_some() || self.inner.collection(&collection.name).is_none() {
+                    unverified.insert(collection.name.clone(), why);
+                }
+                continue;
+            }
             match self.ownership(collection, installation).await {
                 Ok(()) => {}
                 Err(elastic::Error::Request { answer, .. }) => {

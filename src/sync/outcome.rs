@@ -50,9 +50,9 @@ impl Outcome {
         self.written + self.settled + self.touched + self.buried > 0
     }
 
-    /// Was there anything to say? A quiet pass is not logged.
+    /// Was there anything to say? A quiet pass is not logged; a block and an open breaker are logged when they begin and end.
     pub fn is_quiet(&self) -> bool {
-        self.claimed == 0 && self.touched == 0 && self.blocked.is_empty() && self.breaker.is_none()
+        self.claimed == 0 && self.touched == 0
     }
 
     /// Counts a key's verdict.

@@ -1,4 +1,12 @@
 //! Promises, each a test that can fail: on a real Postgres and a real Elasticsearch, in a fresh world full of noise.
 
 mod common;
-mod loop_;
+mod direct;
+mod interleavings;
+mod outage;
+mod queue;
+mod refused;
+mod related;
+mod restart;
+mod verdicts;
+mod workers;

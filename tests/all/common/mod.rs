@@ -5,6 +5,5 @@ mod gate;
 mod noise;
 mod world;
 
-#[allow(unused_imports)]
 pub use gate::Gate;
 pub use world::{Layout, World, eventually};
