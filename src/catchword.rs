@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sqlx::PgPool;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::collection::{self, Collection};
@@ -36,6 +37,8 @@ pub(crate) struct Inner {
     pub pace: Pace,
     pub direct: Arc<Semaphore>,
     known: Mutex<Known>,
+    /// When the collections were last read, for processes that have no loop; held while they are being read.
+    refreshed: tokio::sync::Mutex<Instant>,
 }
 
 /// What was last found out about the collections.
@@ -63,6 +66,7 @@ impl Catchword {
             pace: Pace::new(config.worker.batch),
             direct: Arc::new(Semaphore::new(DIRECT_IN_FLIGHT)),
             known: Mutex::default(),
+            refreshed: tokio::sync::Mutex::new(Instant::now()),
             config,
         };
         Ok(Catchword { inner: Arc::new(inner) })
@@ -128,6 +132,9 @@ impl Catchword {
             match collection::load(&mut connection, config, &self.inner.prefix).await {
                 Err(Error::Refused(why)) => _ = refused.insert(config.name.clone(), why),
                 Err(error) => return Err(error),
+                Ok(collection) if collection.targets.is_empty() => {
+                    _ = refused.insert(config.name.clone(), "it has no index yet; run: catchword migrate".into());
+                }
                 Ok(collection) => match collection::problems(&mut connection, &config.name).await?.first() {
                     Some(problem) => _ = refused.insert(config.name.clone(), format!("{problem}; run: catchword migrate")),
                     None => loaded.push(Arc::new(collection)),
@@ -163,6 +170,21 @@ impl Catchword {
         known.refused = refused;
         known.unverified = unverified;
         Ok(())
+    }
+
+    /// Reads the collections anew beside a direct write, if nobody did for a while: a service may have no loop of its own. One at a time.
+    pub(crate) fn refresh_in_background(&self, older_than: Duration) {
+        let catchword = self.clone();
+        tokio::spawn(async move {
+            if let Ok(mut refreshed) = catchword.inner.refreshed.try_lock()
+                && refreshed.elapsed() >= older_than
+            {
+                if let Err(error) = catchword.refresh().await {
+                    tracing::debug!("the collections could not be read anew: {error}");
+                }
+                *refreshed = Instant::now();
+            }
+        });
     }
 
     /// Are the collection's indices ours?

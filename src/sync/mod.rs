@@ -149,10 +149,10 @@ impl Catchword {
                     walks.lock().await.end(&collection.name);
                     outcome.blocked.insert(collection.name.clone(), why);
                 }
-                // the view was too slow for so many
-                Err(error) if error.sqlstate().as_deref() == Some("57014") => {
+                // the view was too slow for so many, or a lock was not had: nobody else has to wait for that
+                Err(error) if matches!(error.sqlstate().as_deref(), Some("57014" | "55P03" | "40P01")) => {
                     self.inner.pace.slower();
-                    tracing::warn!(collection = collection.name, "a statement took too long; the next batch is smaller");
+                    tracing::warn!(collection = collection.name, "the next batch is smaller: {error}");
                     walks.lock().await.end(&collection.name);
                 }
                 Err(error) => return Err(error),

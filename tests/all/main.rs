@@ -1,4 +1,6 @@
 //! Promises, each a test that can fail: on a real Postgres and a real Elasticsearch, in a fresh world full of noise.
+// a test never cancels its own begin
+#![allow(clippy::disallowed_methods)]
 
 mod common;
 mod direct;
