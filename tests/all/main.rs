@@ -10,5 +10,6 @@ mod queue;
 mod refused;
 mod related;
 mod restart;
+mod storm;
 mod verdicts;
 mod workers;
