@@ -51,6 +51,8 @@ struct Known {
     unverified: BTreeMap<String, String>,
     /// Collections whose index or view failed a whole batch. Tried with a small one at each tick.
     blocked: BTreeMap<String, String>,
+    /// Collections whose view or mapping is at fault: over half of the last batch was refused with one error.
+    refusing: BTreeMap<String, String>,
 }
 
 impl Catchword {
@@ -235,23 +237,26 @@ impl Inner {
     /// Everything that keeps collections from being worked on, for people.
     pub fn troubles(&self) -> BTreeMap<String, String> {
         let known = self.lock();
-        let all = known.unverified.iter().chain(&known.blocked).chain(&known.refused);
+        let all = known
+            .refusing
+            .iter()
+            .chain(&known.unverified)
+            .chain(&known.blocked)
+            .chain(&known.refused);
         all.map(|(name, why)| (name.clone(), why.clone())).collect()
     }
 
-    /// Blocks a collection, or lifts its block.
-    pub fn set_blocked(&self, name: &str, why: Option<String>) {
+    /// Takes note of what a batch found at fault with its collection, or that nothing is any more. Said when it begins and ends.
+    pub fn note_fault(&self, name: &str, blocked: Option<&String>, refusing: Option<&String>) {
         let mut known = self.lock();
-        match why {
-            Some(why) => {
-                if known.blocked.insert(name.to_owned(), why.clone()).is_none() {
-                    tracing::error!(collection = name, "blocked: {why}");
-                }
-            }
-            None => {
-                if known.blocked.remove(name).is_some() {
-                    tracing::info!(collection = name, "no longer blocked");
-                }
+        let changed = [
+            note(&mut known.blocked, name, blocked).map(|why| ("blocked", why)),
+            note(&mut known.refusing, name, refusing).map(|why| ("over half of a batch is refused with one error", why)),
+        ];
+        for (what, why) in changed.into_iter().flatten() {
+            match why {
+                Some(why) => tracing::error!(collection = name, "{what}: {why}"),
+                None => tracing::info!(collection = name, "no longer: {what}"),
             }
         }
     }
@@ -276,4 +281,12 @@ fn address(settings: &ElasticsearchSettings) -> Result<Address, Error> {
         Tls::Insecure => Transport::Insecure,
     };
     Ok(Address::new(&settings.url, credentials, settings.ca_file.clone(), transport)?)
+}
+
+/// Remembers or forgets a fault; some, if it began or ended now.
+fn note(faults: &mut BTreeMap<String, String>, name: &str, why: Option<&String>) -> Option<Option<String>> {
+    match why {
+        Some(why) => faults.insert(name.to_owned(), why.clone()).is_none().then(|| Some(why.clone())),
+        None => faults.remove(name).map(|_| None),
+    }
 }

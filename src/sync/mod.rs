@@ -137,15 +137,15 @@ impl Catchword {
             };
             match batch::batch(&self.inner, &collection, transaction, &jobs).await {
                 Ok(done) => {
-                    self.inner
-                        .set_blocked(&collection.name, done.blocked.get(&collection.name).cloned());
+                    let (blocked, refusing) = (done.blocked.get(&collection.name), done.refusing.get(&collection.name));
+                    self.inner.note_fault(&collection.name, blocked, refusing);
                     if !done.blocked.is_empty() || self.inner.breakers.why(&collection.name).is_some() {
                         walks.lock().await.end(&collection.name);
                     }
                     outcome.add(done);
                 }
                 Err(Error::View(why)) => {
-                    self.inner.set_blocked(&collection.name, Some(why.clone()));
+                    self.inner.note_fault(&collection.name, Some(&why), None);
                     walks.lock().await.end(&collection.name);
                     outcome.blocked.insert(collection.name.clone(), why);
                 }
