@@ -10,6 +10,7 @@ mod queue;
 mod refused;
 mod related;
 mod restart;
+mod simulator;
 mod storm;
 mod verdicts;
 mod workers;
