@@ -2,6 +2,7 @@
 // a test never cancels its own begin
 #![allow(clippy::disallowed_methods)]
 
+mod architecture;
 mod common;
 mod direct;
 mod interleavings;
