@@ -4,6 +4,7 @@
 
 mod architecture;
 mod common;
+mod deploy;
 mod direct;
 mod interleavings;
 mod outage;
