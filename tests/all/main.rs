@@ -6,6 +6,7 @@ mod architecture;
 mod common;
 mod deploy;
 mod direct;
+mod documents;
 mod interleavings;
 mod outage;
 mod queue;
