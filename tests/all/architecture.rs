@@ -35,6 +35,10 @@ fn sql_is_filled_in_one_file_and_written_in_sql_files() {
     let sources = rust("src");
     only_in(&sources, &["AssertSqlSafe"], &["src/collection/statements.rs"]);
     // the migrator's own bookkeeping and the pool's are literals; settings of a transaction are anywhere
+    let mut sources = sources;
+    sources
+        .iter_mut()
+        .for_each(|source| source.text = source.text.replace("\"select set_config(", ""));
     let statements = [
         "\"select ",
         "\"insert ",
