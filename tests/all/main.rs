@@ -2,8 +2,11 @@
 // a test never cancels its own begin
 #![allow(clippy::disallowed_methods)]
 
+mod architecture;
 mod common;
+mod deploy;
 mod direct;
+mod documents;
 mod interleavings;
 mod outage;
 mod queue;
