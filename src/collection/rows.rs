@@ -71,17 +71,25 @@ fn is_slow(error: &sqlx::Error) -> bool {
     code(error).is_some_and(|code| code == "57014")
 }
 
-/// Data exceptions, integrity violations, and what a function raised by itself.
+/// What a single row can cause: a subselect with two rows, data exceptions, integrity violations, and what functions raise.
+const ROW_FAULTS: [&str; 7] = ["21", "22", "23", "2F", "38", "39", "P0"];
+/// What is neither the row's nor the view's: connections, rollbacks, resources, locks, operators, the system itself.
+const ACCIDENTS: [&str; 8] = ["08", "25", "40", "53", "55", "57", "58", "XX"];
+
 fn is_a_rows_fault(error: &sqlx::Error) -> bool {
-    code(error).is_some_and(|code| code.starts_with("22") || code.starts_with("23") || code == "P0001")
+    code(error).is_some_and(|code| is_of(&code, &ROW_FAULTS))
 }
 
-/// Missing names and missing rights (class 42, 3F) are the view's; they are no accident of the connection, and repeat until mended.
+/// Any other error, such as missing names and missing rights, is the view's: it repeats until somebody mends it.
 fn view_error(error: sqlx::Error) -> Error {
     match code(&error) {
-        Some(code) if code.starts_with("42") || code.starts_with("3F") || code.starts_with("0A") => Error::View(sentence(&error)),
+        Some(code) if !is_of(&code, &ACCIDENTS) => Error::View(sentence(&error)),
         _ => Error::Postgres(error),
     }
+}
+
+fn is_of(code: &str, classes: &[&str]) -> bool {
+    classes.iter().any(|class| code.starts_with(class))
 }
 
 fn code(error: &sqlx::Error) -> Option<String> {

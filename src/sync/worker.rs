@@ -15,7 +15,9 @@ use uuid::Uuid;
 use super::Trial;
 use crate::{Catchword, Error};
 
-/// A loop that has not come round for this long is stuck. Longer than a tick and the longest pass together.
+/// How often a waiting worker shows itself, where ticks are rarer.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(75);
+/// A loop that has not come round for this long is stuck. Longer than the longest pass.
 const STUCK: Duration = Duration::from_secs(300);
 
 /// How often a tick that does not end looks around.
@@ -69,6 +71,14 @@ impl Worker {
                 biased;
                 () = stop.cancelled() => break,
                 () = wake.notified() => {}
+                // to wait for a tick is not to be stuck, however long it is
+                () = tokio::time::sleep(SIGN_OF_LIFE) => {
+                    self.alive();
+                    if let Err(error) = self.renew().await {
+                        tracing::debug!("no sign of life could be given: {error}");
+                    }
+                    continue;
+                }
             }
             // in a task of its own: a panic in a pass does not end the worker
             let (worker, token) = (self.clone(), stop.clone());

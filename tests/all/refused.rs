@@ -196,3 +196,33 @@ async fn a_row_for_which_the_view_takes_too_long_is_refused_alone() {
     );
     world.noise_is_untouched().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_a_row_makes_the_view_raise_is_that_rows_fault() {
+    let world = World::with(Layout {
+        sql: "create table picky (id integer primary key, catchword_revision bigint);
+              comment on column picky.catchword_revision is 'catchword: revision';
+              create function pick(id integer) returns text language plpgsql stable as $$
+              declare found_one integer;
+              begin
+                if id = 5 then select 1 into strict found_one where false; end if;
+                if id = 6 then assert false, 'six'; end if;
+                if id = 7 then return (select unnest(array['two', 'rows'])); end if;
+                return 'fine';
+              end $$;
+              create view picky_document as select id as key, catchword_revision as revision, json_build_object('text', pick(id)) as body from picky;"
+            .into(),
+        more: "[[collection]]\nname = \"picky\"\ntable = \"picky\"\nkey = \"id\"\nview = \"picky_document\"\nmapping = \"bystander.json\"\ndelay = \"0s\"\n".into(),
+        ..Layout::default()
+    })
+    .await;
+    world.sql("insert into picky select generate_series(1, 10)").await;
+    let outcome = world.catchword.sync("test", &["picky"]).await.unwrap();
+    assert_eq!((outcome.written, outcome.pushed_back), (7, 3), "{outcome}");
+    assert_eq!(
+        world
+            .all::<String>("select key from catchword.job where attempts = 1 order by key")
+            .await,
+        ["5", "6", "7"]
+    );
+}
