@@ -448,7 +448,8 @@ begin
   delete from catchword.pause where collection = p_collection;
   delete from catchword.collection where name = p_collection;
   insert into catchword.journal (what, collection, detail) values ('detach', p_collection, col.source::text);
-  if to_regclass(col.source::text) is null then
+  -- not to_regclass: since 16 it takes a number for a name, and the name of a dropped table is its number
+  if not exists (select from pg_catalog.pg_class where oid = col.source) then
     return 'detached; its table was gone';
   end if;
   begin
