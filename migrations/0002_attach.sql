@@ -296,7 +296,7 @@ end $f$', p_collection, (touch ->> 'row_column') || '=', tag, trace, touch ->> '
 end $$;
 comment on function catchword.attach_statements is 'the SQL that attaches a table, as text; attach runs it';
 
--- Every trigger that a collection rests on, and what is wrong with it. No row: all is well.
+-- Everything that a collection rests on, and what is wrong with it. No row: all is well.
 create function catchword.broken_triggers(p_collection text) returns table (problem text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
   with wanted as (
@@ -324,11 +324,16 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
      and t.tgname not like 'zzz\_catchword\_%' and t.tgtype & 1 = 1 and t.tgtype & 2 = 2 and t.tgtype & (4 | 16) <> 0
    where c.name = p_collection
   union all
+  select format('the column %s.%I is missing', c.source, c.revision_column)
+    from catchword.collection c join pg_class r on r.oid = c.source
+   where c.name = p_collection
+     and not exists (select from pg_attribute a where a.attrelid = c.source and a.attname = c.revision_column and a.attnum > 0 and not a.attisdropped)
+  union all
   select format('%s has row security', c.source) from catchword.collection c join pg_class r on r.oid = c.source where c.name = p_collection and r.relrowsecurity
   union all
   select format('%s is not attached', p_collection) where not exists (select from catchword.collection where name = p_collection);
 $$;
-comment on function catchword.broken_triggers is 'what is wrong with the triggers of a collection; no row: nothing';
+comment on function catchword.broken_triggers is 'what is wrong with the triggers and the column of a collection; no row: nothing';
 
 -- The floor is drawn under a lock that waits for writers: a number drawn earlier and committed later would hide behind it.
 create function catchword.raise_floor(p_collection text) returns bigint
