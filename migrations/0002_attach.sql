@@ -262,6 +262,9 @@ end $f$';
     return next format('create or replace function %s()', f) || head || format(' as $f$
 begin
   if tg_op = ''TRUNCATE'' then
+    if current_setting(''transaction_isolation'') not in (''read committed'', ''read uncommitted'') then
+      raise exception using errcode = ''CW001'', message = ''truncate of a table that catchword watches needs read committed'', hint = ''use delete, or begin the transaction with: isolation level read committed'';
+    end if;
     insert into catchword.job (name, collection, key, priority, tag, traceparent)
     select ''touch'', %1$L, %2$L || v, 1, %3$s, %4$s from (select %5$I::text from only %6$s group by 1) as changed (v) where v is not null;
   elsif tg_op = ''INSERT'' then
