@@ -365,6 +365,7 @@ declare
   digest text;
   before catchword.collection;
   intact boolean;
+  kept boolean;
   statement text;
   view_name text;
 begin
@@ -399,6 +400,9 @@ begin
   foreach statement in array statements loop
     execute statement;
   end loop;
+  -- triggers that were off, another table, key or list of columns, a related table more: nobody knows what changed meanwhile, so
+  -- everything is stale
+  kept := intact and before.key_column = p_key and before.revision_column = p_revision and before.watch = p_watch and before.touches @> p_touches;
   insert into catchword.collection as c (name, source, key_column, key_type, revision_column, view, floor, watch, touches, scopes, period, delay_seconds, definition)
   select p_collection, p_source, p_key, format_type(atttypid, null), p_revision, view_name, nextval('catchword.revision'), p_watch, p_touches, p_scopes, p_period, p_delay, digest
     from pg_catalog.pg_attribute where attrelid = p_source and attname = p_key
@@ -406,11 +410,9 @@ begin
     set source = excluded.source, key_column = excluded.key_column, key_type = excluded.key_type, revision_column = excluded.revision_column,
         view = excluded.view, watch = excluded.watch, touches = excluded.touches, scopes = excluded.scopes, period = excluded.period,
         delay_seconds = excluded.delay_seconds, definition = excluded.definition, attached_at = now(),
-        -- triggers that were off, another table, key or list of columns: nobody knows what changed meanwhile, so everything is stale
-        floor = case when intact and c.key_column = excluded.key_column and c.revision_column = excluded.revision_column and c.watch = excluded.watch
-                     then c.floor else excluded.floor end;
+        floor = case when kept then c.floor else excluded.floor end;
   insert into catchword.journal (what, collection, detail) values ('attach', p_collection, p_source::text);
-  return case when before.name is null then 'attached' when intact then 'changed' else 'repaired' end;
+  return case when before.name is null then 'attached' when kept then 'changed' when intact then 'attached anew' else 'repaired' end;
 end $$;
 comment on function catchword.attach is 'makes a table a collection; repeating it changes nothing';
 
