@@ -192,10 +192,10 @@ begin
   if current_setting(''transaction_isolation'') in (''read committed'', ''read uncommitted'') then'
     || format('
     update only %1$s t set %2$I = -1 from new_rows n join catchword.tombstone d on d.collection = %3$L and d.key = n.%4$I::text
-     where d.revision > n.%2$I and t.%4$I = n.%4$I;
+     where d.revision > n.%2$I and t.%4$I = n.%4$I and t.%2$I = n.%2$I;
   else
-    -- an older snapshot does not show the delete: every row draws again
-    update only %1$s t set %2$I = -1 from new_rows n where t.%4$I = n.%4$I;
+    -- an older snapshot does not show the delete: every row draws again. It may still show the deleted row, which has another number
+    update only %1$s t set %2$I = -1 from new_rows n where t.%4$I = n.%4$I and t.%2$I = n.%2$I;
   end if;', source_name, p_revision, p_collection, p_key)
     || format(function_body, 'new_rows', p_collection, p_key, due, tag, trace, '') || '
   return null;
@@ -222,7 +222,7 @@ begin
   insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent) values (%3$L, old.%4$I::text, %5$s, 1, %6$s, %7$s);
   if current_setting(''transaction_isolation'') not in (''read committed'', ''read uncommitted'')
      or exists (select from catchword.tombstone where collection = %3$L and key = new.%4$I::text and revision > new.%2$I) then
-    update only %1$s set %2$I = -1 where %4$I = new.%4$I;
+    update only %1$s set %2$I = -1 where %4$I = new.%4$I and %2$I = new.%2$I;
   end if;
   return null;
 end $f$', source_name, p_revision, p_collection, p_key, due, tag, trace);
