@@ -1,4 +1,5 @@
 //! Promises, each a test that can fail: on a real Postgres and a real Elasticsearch, in a fresh world full of noise.
 
+mod attach;
 mod common;
 mod loop_;
