@@ -3,3 +3,4 @@
 mod attach;
 mod common;
 mod loop_;
+mod refusals;
