@@ -7,6 +7,7 @@ language plpgsql as $$
 begin
   raise exception using errcode = 'CW001', message = p_message, hint = p_hint;
 end $$;
+comment on function catchword.refuse is 'raises an error with a SQLSTATE of our own and a hint';
 
 create function catchword.check_source(
   p_collection text, p_source regclass, p_key text, p_revision text, p_watch text[], p_touches jsonb
