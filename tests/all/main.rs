@@ -4,3 +4,4 @@ mod attach;
 mod common;
 mod loop_;
 mod refusals;
+mod roles;
