@@ -5,3 +5,5 @@ mod common;
 mod loop_;
 mod refusals;
 mod roles;
+mod schema;
+mod statements;
