@@ -1,6 +1,6 @@
 //! For one key, whatever commits later has the higher number.
 
-use super::{Session, attached, floor, number, record};
+use super::{Session, attached, floor, keys, number, record};
 use crate::common::World;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,6 +77,7 @@ async fn an_insert_that_waits_in_another_trigger_commits_the_higher_number() {
     waiting.await.unwrap().1.unwrap();
 
     assert!(number(&world, 1).await > gone && gone > quick);
+    assert_eq!(keys(&world).await, ["1", "1", "1"], "its number was drawn once, after the wait");
 }
 
 #[tokio::test(flavor = "multi_thread")]
