@@ -8,6 +8,7 @@ pub mod sync;
 
 pub mod explain;
 pub mod migrate;
+pub mod operate;
 pub mod reindex;
 pub mod status;
 

@@ -8,7 +8,11 @@ use super::args::{Command, LogFormat};
 
 /// Starts logging. `CATCHWORD_LOG` says how much. A worker says what its passes did; a command's own last line says that.
 pub(super) fn start(format: LogFormat, command: &Command) {
-    let usual = if matches!(command, Command::Worker(_)) { "info" } else { "warn" };
+    let usual = if matches!(command, Command::Worker(_)) {
+        "warn,catchword=info"
+    } else {
+        "warn"
+    };
     let filter = EnvFilter::try_from_env("CATCHWORD_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)

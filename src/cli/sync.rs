@@ -19,6 +19,5 @@ pub(super) async fn run(args: &Args, options: &Sync) -> anyhow::Result<End> {
     } else {
         println!("{outcome}");
     }
-    let well = outcome.blocked.is_empty() && outcome.breaker.is_none();
-    Ok(if well { End::Done } else { End::Not })
+    Ok(if outcome.is_well() { End::Done } else { End::Not })
 }

@@ -13,8 +13,13 @@ pub struct Unbuildable {
     pub error: String,
 }
 
-/// Runs a statement over keys. An error that a single row can cause (a cast, a division, a `raise`) halves the keys until that row
-/// is alone; every other error is the whole collection's.
+/// The limit of a look at a whole batch.
+const LOOK: &str = "10s";
+/// The limit of a part of one, when the whole was too slow: a dozen halvings find the row within the batch's deadline.
+const PART: &str = "1500ms";
+
+/// Runs a statement over keys. An error that a single row can cause (a cast, a division, a `raise`, no end) halves the keys
+/// until that row is alone; every other error is the whole collection's.
 pub(super) async fn rows(
     connection: &mut PgConnection,
     sql: &str,
@@ -24,11 +29,16 @@ pub(super) async fn rows(
 ) -> Result<(Vec<PgRow>, Vec<Unbuildable>), Error> {
     let (mut found, mut unbuildable) = (Vec::new(), Vec::new());
     let mut pending = vec![keys];
+    let mut limit = LOOK;
     while let Some(keys) = pending.pop() {
         if keys.is_empty() {
             continue;
         }
         let mut savepoint = connection.begin().await?;
+        sqlx::query("select set_config('statement_timeout', $1, true)")
+            .bind(limit)
+            .execute(&mut *savepoint)
+            .await?;
         let mut query = filled(sql).bind(collection).bind(keys);
         if let Some((document, round)) = limits {
             query = query.bind(document).bind(round);
@@ -38,8 +48,11 @@ pub(super) async fn rows(
                 savepoint.commit().await?;
                 found.extend(rows);
             }
-            Err(error) if is_a_rows_fault(&error) => {
+            Err(error) if is_a_rows_fault(&error) || is_slow(&error) => {
                 savepoint.rollback().await?;
+                if is_slow(&error) {
+                    limit = PART;
+                }
                 match keys {
                     [key] => unbuildable.push(Unbuildable {
                         key: (*key).to_owned(),
@@ -52,6 +65,10 @@ pub(super) async fn rows(
         }
     }
     Ok((found, unbuildable))
+}
+
+fn is_slow(error: &sqlx::Error) -> bool {
+    code(error).is_some_and(|code| code == "57014")
 }
 
 /// Data exceptions, integrity violations, and what a function raised by itself.

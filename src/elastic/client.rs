@@ -1,7 +1,6 @@
 use std::error::Error as _;
 use std::fmt;
 use std::fs;
-use std::time::Duration;
 
 use bytes::Bytes;
 use elasticsearch::Elasticsearch;

@@ -46,13 +46,14 @@ impl Breaker {
         *self = Breaker::default();
     }
 
-    /// A failure; `jitter` is between 0 and 1. True: it opened now.
+    /// A failure; `jitter` is between 0 and 1. True: it opened now. Once open, only a probe counts: what was still on its way when it
+    /// opened must not lengthen the wait.
     fn failed(&mut self, now: Instant, jitter: f64, why: &str) -> bool {
-        self.failures += 1;
-        if self.failures < FAILURES && self.open.is_none() {
+        if self.open.is_some() {
             return false;
         }
-        self.trip(now, jitter, why)
+        self.failures += 1;
+        self.failures >= FAILURES && self.trip(now, jitter, why)
     }
 
     fn trip(&mut self, now: Instant, jitter: f64, why: &str) -> bool {
@@ -183,6 +184,10 @@ mod tests {
         assert_eq!(breaker.state(now), State::Closed);
         assert!(breaker.failed(now, 0.5, "x"));
         assert_eq!(breaker.state(now), State::Open("x".into()));
+        for _ in 0..10 {
+            breaker.failed(now, 0.5, "still on its way when it opened");
+        }
+        assert_eq!(breaker.state(now + Duration::from_secs(5)), State::ProbeDue);
     }
 
     #[test]

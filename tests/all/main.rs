@@ -1,9 +1,24 @@
 //! Promises, each a test that can fail: on a real Postgres and a real Elasticsearch, in a fresh world full of noise.
+// a test never cancels its own begin
+#![allow(clippy::disallowed_methods)]
 
+mod architecture;
 mod attach;
 mod common;
-mod loop_;
+mod deploy;
+mod direct;
+mod documents;
+mod interleavings;
+mod outage;
+mod queue;
 mod refusals;
+mod refused;
+mod related;
+mod restart;
 mod roles;
 mod schema;
+mod simulator;
 mod statements;
+mod storm;
+mod verdicts;
+mod workers;

@@ -11,14 +11,21 @@ enum Mode {
     Pass,
     /// Connections are closed at once.
     Refuse,
-    /// What clients send is kept until the gate passes again.
-    Hold,
+    /// A request that contains this text is kept until the gate passes again.
+    Hold(&'static str),
 }
 
 pub struct Gate {
     pub url: String,
     mode: watch::Sender<Mode>,
-    held: watch::Receiver<usize>,
+    requests: watch::Receiver<Requests>,
+}
+
+/// Requests that were held back.
+#[derive(Clone, Copy, Debug, Default)]
+struct Requests {
+    held: usize,
+    unanswered: usize,
 }
 
 impl Gate {
@@ -28,35 +35,41 @@ impl Gate {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (mode, seen) = watch::channel(Mode::Pass);
-        let (holding, held) = watch::channel(0);
-        let holding = Arc::new(holding);
+        let (counted, requests) = watch::channel(Requests::default());
+        let counted = Arc::new(counted);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(connection(client, upstream.clone(), seen.clone(), holding.clone()));
+                tokio::spawn(connection(client, upstream.clone(), seen.clone(), counted.clone()));
             }
         });
-        Gate { url, mode, held }
+        Gate { url, mode, requests }
     }
 
     pub fn refuse(&self) {
         self.mode.send_replace(Mode::Refuse);
     }
 
-    pub fn hold(&self) {
-        self.mode.send_replace(Mode::Hold);
+    /// Holds back requests that contain this text (a part of their path), and lets the others through.
+    pub fn hold(&self, text: &'static str) {
+        self.mode.send_replace(Mode::Hold(text));
     }
 
     pub fn pass(&self) {
         self.mode.send_replace(Mode::Pass);
     }
 
+    /// Waits until the server has answered everything that was held back and let through.
+    pub async fn late_requests_are_answered(&self) {
+        self.requests.clone().wait_for(|requests| requests.unanswered == 0).await.unwrap();
+    }
+
     /// Waits until a request is being held back.
     pub async fn holds_something(&self) {
-        self.held.clone().wait_for(|held| *held > 0).await.unwrap();
+        self.requests.clone().wait_for(|requests| requests.held > 0).await.unwrap();
     }
 }
 
-async fn connection(mut client: TcpStream, upstream: Arc<str>, mut mode: watch::Receiver<Mode>, holding: Arc<watch::Sender<usize>>) {
+async fn connection(client: TcpStream, upstream: Arc<str>, mut mode: watch::Receiver<Mode>, counted: Arc<watch::Sender<Requests>>) {
     if *mode.borrow() == Mode::Refuse {
         return;
     }
@@ -64,25 +77,45 @@ async fn connection(mut client: TcpStream, upstream: Arc<str>, mut mode: watch::
         return;
     };
     let (mut from_client, mut from_server) = (vec![0; 64 << 10], vec![0; 64 << 10]);
-    loop {
+    let (mut client, mut unanswered) = (Some(client), 0);
+    while client.is_some() || unanswered > 0 {
         let now = *mode.borrow_and_update();
         tokio::select! {
-            _ = mode.changed() => if *mode.borrow() == Mode::Refuse { return },
-            read = client.read(&mut from_client) => {
-                let Ok(n @ 1..) = read else { return };
-                if now == Mode::Hold {
-                    holding.send_modify(|held| *held += 1);
-                    let released = mode.wait_for(|mode| *mode != Mode::Hold).await.map(|mode| *mode);
-                    holding.send_modify(|held| *held -= 1);
-                    if !matches!(released, Ok(Mode::Pass)) { return }
+            _ = mode.changed() => if *mode.borrow() == Mode::Refuse { break },
+            read = read(&mut client, &mut from_client) => {
+                // a client that has given up is no reason to stop: what it sent goes through
+                let Some(n) = read else { client = None; continue };
+                if let Mode::Hold(text) = now
+                    && contains(&from_client[..n], text)
+                {
+                    unanswered += 1;
+                    counted.send_modify(|requests| *requests = Requests { held: requests.held + 1, unanswered: requests.unanswered + 1 });
+                    let released = mode.wait_for(|mode| !matches!(mode, Mode::Hold(_))).await.map(|mode| *mode);
+                    counted.send_modify(|requests| requests.held -= 1);
+                    if !matches!(released, Ok(Mode::Pass)) { break }
                 }
-                if server.write_all(&from_client[..n]).await.is_err() { return }
+                if server.write_all(&from_client[..n]).await.is_err() { break }
             }
             read = server.read(&mut from_server) => {
-                let Ok(n @ 1..) = read else { return };
-                // a client that has given up is no reason to stop: what it sent goes through
-                if client.write_all(&from_server[..n]).await.is_err() { return }
+                let Ok(n @ 1..) = read else { break };
+                counted.send_modify(|requests| requests.unanswered -= unanswered);
+                unanswered = 0;
+                if let Some(client) = &mut client {
+                    _ = client.write_all(&from_server[..n]).await;
+                }
             }
         }
     }
+    counted.send_modify(|requests| requests.unanswered -= unanswered);
+}
+
+async fn read(client: &mut Option<TcpStream>, buffer: &mut [u8]) -> Option<usize> {
+    match client {
+        Some(client) => client.read(buffer).await.ok().filter(|n| *n > 0),
+        None => std::future::pending().await,
+    }
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }

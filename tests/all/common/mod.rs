@@ -1,10 +1,10 @@
 //! The world of a test: a fresh database, fresh index names, and noise on both sides that must never be touched.
 
+mod checker;
 mod elastic;
 mod gate;
 mod noise;
 mod world;
 
-#[allow(unused_imports)]
 pub use gate::Gate;
 pub use world::{Layout, World, eventually};

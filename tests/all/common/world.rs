@@ -25,6 +25,8 @@ pub struct Layout {
     pub gated: bool,
     /// Is everything attached, and are the indices made?
     pub migrated: bool,
+    /// Another Elasticsearch than the one that all tests share.
+    pub elasticsearch: Option<String>,
 }
 
 impl Default for Layout {
@@ -37,6 +39,7 @@ impl Default for Layout {
             batch: 2500,
             gated: false,
             migrated: true,
+            elasticsearch: None,
         }
     }
 }
@@ -88,7 +91,9 @@ impl World {
 
     pub async fn with(layout: Layout) -> World {
         let given = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run the tests with: make test"));
-        let (server_url, elasticsearch) = (given("DATABASE_URL"), given("ELASTICSEARCH_URL").trim_end_matches('/').to_owned());
+        let server_url = given("DATABASE_URL");
+        let elasticsearch = layout.elasticsearch.clone().unwrap_or_else(|| given("ELASTICSEARCH_URL"));
+        let elasticsearch = elasticsearch.trim_end_matches('/').to_owned();
         let id = Uuid::new_v4().simple().to_string();
         let (database, prefix) = (format!("cw_test_{id}"), format!("t{}-", &id[..12]));
         let mut server = PgConnection::connect(&server_url).await.unwrap();
@@ -188,7 +193,15 @@ impl World {
         id.to_string()
     }
 
-    /// How many index jobs of the collection `annotation` there are.
+    /// Inserts an annotation and brings it in step; returns its key.
+    pub async fn in_step(&self, user: &str, text: &str) -> String {
+        let key = self.annotate(user, text).await;
+        self.catchword.drain("test", &["annotation"]).await.unwrap();
+        assert_eq!(self.version("annotation", &key).await, Some(self.revision(&key).await));
+        key
+    }
+
+    /// How many jobs of the collection `annotation` there are.
     pub async fn jobs(&self) -> i64 {
         self.one("select count(*) from catchword.job where collection = 'annotation'").await
     }
@@ -230,6 +243,12 @@ impl World {
         let output = self.binary().args(words).output().await.unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+    }
+
+    /// Another process' worth of catchword that reaches Elasticsearch past the gate.
+    pub async fn past_the_gate(&self) -> Catchword {
+        let environment = environment(&self.database_url, &self.elasticsearch, &self.prefix);
+        Catchword::connect(self.catchword.config().clone(), &environment).await.unwrap()
     }
 
     /// Another process' worth of catchword: own pool, own breakers.

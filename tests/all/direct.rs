@@ -1,0 +1,141 @@
+//! The direct path: stored and scheduled together, indexed at once, and never failed by Elasticsearch.
+
+use catchword::elastic::Refresh;
+use catchword::{Direct, Error, Stored};
+use serde_json::json;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::common::World;
+
+const INSERT: &str =
+    "insert into annotation (userid, target_uri, target_uri_normalized, text) values ('acct:a', 'u', 'u', $1) returning id";
+
+async fn save(world: &World, text: &str) -> (Uuid, Direct) {
+    let kept = world
+        .catchword
+        .store_and_schedule("annotation", async |tx: &mut PgConnection| {
+            let id: Uuid = sqlx::query_scalar(INSERT).bind(text).fetch_one(tx).await?;
+            Ok::<_, Error>(Stored::new(id, [id]))
+        })
+        .await
+        .unwrap();
+    (kept.value, kept.direct)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stored_row_is_in_the_index_when_the_answer_comes_and_its_job_is_settled_by_a_later_pass() {
+    let world = World::new().await;
+    let (id, direct) = save(&world, "hello").await;
+    assert_eq!(direct, Direct::Indexed);
+    let key = id.to_string();
+    assert_eq!(world.version("annotation", &key).await, Some(world.revision(&key).await));
+    assert_eq!(world.jobs().await, 1, "a write is never proof");
+    let outcome = world.pass().await;
+    assert_eq!((outcome.written, outcome.settled), (0, 1));
+    world.noise_is_untouched().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_fails_leaves_neither_row_nor_job_nor_document() {
+    let world = World::new().await;
+    let mut attempted = None;
+    let failed = world
+        .catchword
+        .store_and_schedule("annotation", async |tx: &mut PgConnection| {
+            let id: Uuid = sqlx::query_scalar(INSERT).bind("x").fetch_one(tx).await?;
+            attempted = Some(id.to_string());
+            Err::<Stored<Uuid>, _>(Error::Refused("the application changed its mind".into()))
+        })
+        .await;
+    assert!(matches!(failed, Err(Error::Refused(_))));
+    assert_eq!(world.one::<i64>("select count(*) from annotation").await, 0);
+    assert_eq!(world.jobs().await, 0);
+    assert_eq!(world.version("annotation", &attempted.unwrap()).await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_killed_before_the_commit_leaves_neither_row_nor_job() {
+    let world = World::new().await;
+    let failed = world
+        .catchword
+        .store_and_schedule("annotation", async |tx: &mut PgConnection| {
+            let id: Uuid = sqlx::query_scalar(INSERT).bind("x").fetch_one(&mut *tx).await?;
+            let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(tx).await?;
+            world.sql(&format!("select pg_terminate_backend({pid}, 5000)")).await;
+            Ok::<_, Error>(Stored::new(id, [id]))
+        })
+        .await;
+    assert!(failed.is_err(), "{failed:?}");
+    assert_eq!(world.one::<i64>("select count(*) from annotation").await, 0);
+    assert_eq!(world.jobs().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn elasticsearch_away_cannot_fail_a_store() {
+    let world = World::gated().await;
+    world.gate.as_ref().unwrap().refuse();
+    let (id, direct) = save(&world, "kept").await;
+    assert!(matches!(direct, Direct::Left(_)), "{direct}");
+    assert_eq!(world.one::<i64>("select count(*) from annotation").await, 1);
+    assert_eq!(world.jobs().await, 1);
+    assert_eq!(world.version("annotation", &id.to_string()).await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_direct_delete_and_a_direct_hide_write_tombstones() {
+    let world = World::new().await;
+    let (deleted, hidden) = (world.in_step("acct:a", "one").await, world.in_step("acct:a", "two").await);
+    world
+        .sql(&format!(
+            "delete from annotation where id = '{deleted}'; update annotation set deleted = true where id = '{hidden}'"
+        ))
+        .await;
+    assert_eq!(world.catchword.index_now("annotation", [&deleted, &hidden]).await, Direct::Indexed);
+    for key in [&deleted, &hidden] {
+        assert_eq!(world.source("annotation", key).await, Some(json!({ "catchword_deleted": true })));
+    }
+    let outcome = world.pass().await;
+    assert_eq!((outcome.written, outcome.settled), (0, 2), "{outcome}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_may_ask_for_a_refresh() {
+    let world = World::new().await;
+    let key = world.annotate("acct:a", "at once").await;
+    assert_eq!(
+        world.catchword.index_now_with("annotation", [&key], Refresh::Now).await,
+        Direct::Indexed
+    );
+    let (_, answer) = world.http("GET", &format!("/{}/_count", world.alias("annotation")), None).await;
+    assert_eq!(answer["count"], json!(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_runs_inside_a_spawned_task() {
+    let world = World::new().await;
+    let catchword = world.catchword.clone();
+    let text = String::from("from a task");
+    let kept = tokio::spawn(async move {
+        catchword
+            .store_and_schedule("annotation", async |tx: &mut PgConnection| {
+                let id: Uuid = sqlx::query_scalar(INSERT).bind(&text).fetch_one(tx).await?;
+                Ok::<_, Error>(Stored::new(id, [id]))
+            })
+            .await
+    });
+    let kept = kept.await.unwrap().unwrap();
+    assert_eq!(kept.direct, Direct::Indexed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_indexed_directly_is_left_and_says_why() {
+    let world = World::new().await;
+    for (collection, key, why) in [("annotation", "not a uuid", "not a key"), ("nobody", "1", "not served")] {
+        let Direct::Left(said) = world.catchword.index_now(collection, [key]).await else {
+            panic!("{collection} {key}")
+        };
+        assert!(said.contains(why), "{said}");
+    }
+    assert_eq!(world.catchword.index_now("annotation", Vec::<String>::new()).await, Direct::Indexed);
+}

@@ -1,0 +1,94 @@
+//! Elasticsearch away: nothing is lost, and nothing else is slowed down.
+
+use catchword::Direct;
+use tokio::time::Instant;
+
+use crate::common::{World, eventually};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_charges_nothing_and_loses_nothing() {
+    let world = World::gated().await;
+    let gate = world.gate.as_ref().unwrap();
+    gate.refuse();
+    world.sql("insert into annotation (userid, target_uri, target_uri_normalized) select 'acct:' || i, 'u', 'u' from generate_series(1, 300) i").await;
+    for _ in 0..5 {
+        world.make_due().await;
+        let outcome = world.pass().await;
+        assert_eq!((outcome.settled, outcome.buried, outcome.pushed_back), (0, 0, 0), "{outcome}");
+        assert!(outcome.breaker.is_some() || outcome.postponed == 300, "{outcome}");
+    }
+    assert_eq!(
+        world
+            .one::<i64>("select count(*) from catchword.job where collection = 'annotation' and attempts = 0")
+            .await,
+        300
+    );
+
+    gate.pass();
+    eventually("everything is indexed", async || {
+        world.make_due().await;
+        world.catchword.drain("test", &["annotation"]).await.unwrap();
+        world.jobs().await == 0
+    })
+    .await;
+    assert_eq!(world.found("annotation").await.len(), 300);
+    world.noise_is_untouched().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bulk_whose_answer_is_lost_is_looked_at_again() {
+    let world = World::gated().await;
+    let gate = world.gate.as_ref().unwrap();
+    let key = world.annotate("acct:a", "x").await;
+    gate.hold("_bulk");
+    let pass = tokio::spawn({
+        let catchword = world.catchword.clone();
+        async move { catchword.sync("test", &["annotation"]).await.unwrap() }
+    });
+    gate.holds_something().await;
+    // the write lands past the gate, as if its answer were lost on the way back
+    world.past_the_gate().await.index_now("annotation", [&key]).await;
+    gate.refuse();
+    let outcome = pass.await.unwrap();
+    assert_eq!((outcome.settled, outcome.postponed, outcome.pushed_back), (0, 1, 0), "{outcome}");
+    gate.pass();
+    eventually("a later look settles it", async || {
+        world.make_due().await;
+        world.pass().await.settled == 1
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_frozen_elasticsearch_costs_a_direct_write_a_second_and_only_until_the_breaker_opens() {
+    let world = World::gated().await;
+    let gate = world.gate.as_ref().unwrap();
+    let key = world.annotate("acct:a", "x").await;
+    gate.hold("/");
+    let mut slow = 0;
+    for _ in 0..10 {
+        let started = Instant::now();
+        let direct = world.catchword.index_now("annotation", [&key]).await;
+        assert!(matches!(direct, Direct::Left(_)), "{direct}");
+        assert!(started.elapsed().as_millis() < 2_000);
+        slow += u32::from(started.elapsed().as_millis() > 500);
+    }
+    assert!(slow <= 4, "{slow} of 10 writes waited for a dead cluster");
+    gate.pass();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_probe_closes_the_breaker_of_a_service_that_has_no_loop() {
+    let world = World::gated().await;
+    let gate = world.gate.as_ref().unwrap();
+    gate.refuse();
+    let key = world.annotate("acct:a", "x").await;
+    for _ in 0..4 {
+        assert!(matches!(world.catchword.index_now("annotation", [&key]).await, Direct::Left(_)));
+    }
+    gate.pass();
+    eventually("direct writes are sent again", async || {
+        world.catchword.index_now("annotation", [&key]).await == Direct::Indexed
+    })
+    .await;
+}

@@ -1,0 +1,176 @@
+//! The queue: what is claimed, in which order, and by whom.
+
+use std::collections::HashSet;
+
+use catchword::database;
+use catchword::job::{Cursor, claim};
+
+use crate::common::{Layout, World};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn duplicates_of_a_key_are_looked_at_once_and_settled_together() {
+    let world = World::new().await;
+    let key = world.annotate("acct:a", "x").await;
+    for _ in 0..9 {
+        world.sql(&format!("select catchword.schedule('annotation', array['{key}'])")).await;
+    }
+    let first = world.pass().await;
+    assert_eq!((first.claimed, first.written, first.verdicts), (10, 1, [("missing", 1)].into()));
+    let second = world.pass().await;
+    assert_eq!((second.settled, second.verdicts), (10, [("current", 1)].into()));
+    assert_eq!(world.jobs().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiting_job_waits_and_a_due_one_does_not() {
+    let world = World::with(Layout {
+        annotation: "delay = \"60s\"",
+        ..Layout::default()
+    })
+    .await;
+    let key = world.annotate("acct:a", "x").await;
+    assert_eq!(world.pass().await.claimed, 0);
+    let delayed: bool = world
+        .one("select scheduled_at = enqueued_at + interval '60 seconds' from catchword.job where collection = 'annotation'")
+        .await;
+    assert!(delayed);
+    world.make_due().await;
+    assert_eq!(world.pass().await.written, 1);
+    assert!(world.version("annotation", &key).await.is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expired_job_that_was_never_refused_is_worked_like_any_other() {
+    let world = World::new().await;
+    let key = world.annotate("acct:a", "x").await;
+    world
+        .sql("update catchword.job set expires_at = now() - interval '1 day' where collection = 'annotation'")
+        .await;
+    let outcome = world.pass().await;
+    assert_eq!((outcome.expired, outcome.written, outcome.buried), (1, 1, 0));
+    assert_eq!(world.pass().await.settled, 1);
+    assert_eq!(world.version("annotation", &key).await, Some(world.revision(&key).await));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expired_job_that_was_refused_before_gets_a_last_look_and_is_buried() {
+    let world = World::new().await;
+    world.sql("alter table annotation drop constraint annotation_names_length").await;
+    // Elasticsearch takes keywords of up to 32,766 bytes
+    world
+        .sql("insert into annotation (userid, target_uri, target_uri_normalized) values (repeat('x', 40000), 'u', 'u')")
+        .await;
+    world
+        .sql("update catchword.job set expires_at = now() - interval '1 day', attempts = 1 where collection = 'annotation'")
+        .await;
+    let outcome = world.pass().await;
+    assert_eq!((outcome.expired, outcome.buried), (1, 1), "{outcome}");
+    assert_eq!(world.all::<String>("select reason from catchword.dead_job").await, ["expired"]);
+    assert_eq!(world.jobs().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_are_claimed_by_priority_then_age_up_to_the_limit() {
+    let world = World::new().await;
+    let keys: Vec<String> = (0..6).map(|_| uuid::Uuid::new_v4().to_string()).collect();
+    for (n, (priority, minutes)) in [(100, 50), (1, 10), (1, 20), (1000, 90), (100, 60), (1, 5)].into_iter().enumerate() {
+        world
+            .sql(&format!(
+                "insert into catchword.job (collection, key, priority, tag, enqueued_at) values ('annotation', '{}', {priority}, 'test', now() - interval '{minutes} minutes')",
+                keys[n]
+            ))
+            .await;
+    }
+    let mut transaction = database::begin(world.catchword.pool()).await.unwrap();
+    let first = claim(&mut transaction, "annotation", Cursor::TOP, 4).await.unwrap();
+    let order: Vec<usize> = first
+        .iter()
+        .map(|job| keys.iter().position(|key| *key == job.key).unwrap())
+        .collect();
+    assert_eq!(order, [2, 1, 5, 4]);
+    let rest = claim(&mut transaction, "annotation", Cursor::behind(first.last().unwrap()), 4)
+        .await
+        .unwrap();
+    let order: Vec<usize> = rest
+        .iter()
+        .map(|job| keys.iter().position(|key| *key == job.key).unwrap())
+        .collect();
+    assert_eq!(order, [0, 3], "the walk goes on behind the cursor");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn four_workers_on_one_queue_never_share_a_job() {
+    let world = World::new().await;
+    world
+        .sql("select catchword.schedule('annotation', array(select gen_random_uuid()::text from generate_series(1, 400)))")
+        .await;
+    let mut transactions = Vec::new();
+    let mut seen = HashSet::new();
+    for _ in 0..4 {
+        let mut transaction = database::begin(world.catchword.pool()).await.unwrap();
+        let jobs = claim(&mut transaction, "annotation", Cursor::TOP, 100).await.unwrap();
+        assert_eq!(jobs.len(), 100);
+        for job in jobs {
+            assert!(seen.insert(job.id), "job {} was claimed twice", job.id);
+        }
+        transactions.push(transaction);
+    }
+    // a claim is a row lock: a worker that dies frees its jobs at once
+    drop(transactions.pop());
+    let mut transaction = database::begin(world.catchword.pool()).await.unwrap();
+    assert_eq!(claim(&mut transaction, "annotation", Cursor::TOP, 1000).await.unwrap().len(), 100);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_and_four_workers_drain_one_queue_together() {
+    for workers in [2, 4] {
+        let world = World::with(Layout {
+            batch: 50,
+            ..Layout::default()
+        })
+        .await;
+        world.sql("insert into annotation (userid, target_uri, target_uri_normalized) select 'acct:' || i, 'u', 'u' from generate_series(1, 900) i").await;
+        let mut running = Vec::new();
+        for _ in 0..workers {
+            let worker = world.another().await;
+            running.push(tokio::spawn(async move { worker.drain("test", &["annotation"]).await.unwrap() }));
+        }
+        let mut settled = 0;
+        for worker in running {
+            settled += worker.await.unwrap().settled;
+        }
+        settled += world.catchword.drain("test", &["annotation"]).await.unwrap().settled;
+        assert_eq!(settled, 900, "each job is settled once, by one of {workers}");
+        assert_eq!(world.jobs().await, 0);
+        assert_eq!(world.found("annotation").await.len(), 900);
+        world.noise_is_untouched().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paused_collection_is_left_alone_and_its_jobs_stay() {
+    let world = World::new().await;
+    world
+        .sql("insert into catchword.pause (collection, reason) values ('annotation', 'a test')")
+        .await;
+    let key = world.annotate("acct:a", "x").await;
+    assert_eq!(world.pass().await.claimed, 0);
+    assert_eq!(world.jobs().await, 1);
+    world.sql("delete from catchword.pause").await;
+    world.catchword.drain("test", &[]).await.unwrap();
+    assert!(world.version("annotation", &key).await.is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pass_goes_through_a_long_queue_in_batches() {
+    let world = World::with(Layout {
+        batch: 100,
+        ..Layout::default()
+    })
+    .await;
+    world.sql("insert into annotation (userid, target_uri, target_uri_normalized) select 'acct:' || i, 'u', 'u' from generate_series(1, 950) i").await;
+    let outcome = world.pass().await;
+    assert_eq!((outcome.claimed, outcome.written, outcome.batches), (950, 950, 10), "{outcome}");
+    let outcome = world.pass().await;
+    assert_eq!((outcome.settled, outcome.written), (950, 0));
+}

@@ -1,0 +1,187 @@
+//! The worker as a process: it wakes, works, answers health checks, and stops.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::Instant;
+
+use crate::common::{Layout, World, eventually};
+
+struct Running {
+    child: Child,
+    url: String,
+}
+
+/// Starts the real binary on a free port and waits until it runs.
+async fn start(world: &World) -> Running {
+    let mut command = world.binary();
+    command
+        .args(["worker", "--listen", "127.0.0.1:0", "--log", "json"])
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = lines.next_line().await.unwrap().expect("the worker says where it listens");
+    let said: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+    let url = format!("http://{}", said["listen"].as_str().unwrap_or_else(|| panic!("{line}")));
+    tokio::spawn(async move {
+        while let Ok(Some(line)) = lines.next_line().await {
+            eprintln!("{line}")
+        }
+    });
+    Running { child, url }
+}
+
+impl Running {
+    async fn signal(&self, signal: &str) {
+        let pid = self.child.id().unwrap().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().await.unwrap().success());
+    }
+
+    async fn get(&self, world: &World, path: &str) -> (u16, String) {
+        let response = world.client.get(format!("{}{path}", self.url)).send().await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plain_insert_is_found_by_search_within_three_seconds_of_a_tick_every_second() {
+    let world = World::with(Layout {
+        tick: "* * * * * *",
+        ..Layout::default()
+    })
+    .await;
+    let worker = start(&world).await;
+    eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
+
+    let inserted = Instant::now();
+    let key = world.annotate("acct:a", "from psql").await;
+    let search = format!("/{}/_count?q=userid:*", world.alias("annotation"));
+    eventually("found by search", async || world.http("GET", &search, None).await.1["count"] == 1).await;
+    let took = inserted.elapsed();
+    assert!(took < Duration::from_secs(3), "found after {took:?}");
+    eventually("settled", async || world.jobs().await == 0).await;
+    assert_eq!(world.version("annotation", &key).await, Some(world.revision(&key).await));
+    world.noise_is_untouched().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_ends_it_with_exit_code_0_and_its_row_goes() {
+    let world = World::with(Layout {
+        tick: "* * * * * *",
+        ..Layout::default()
+    })
+    .await;
+    let mut worker = start(&world).await;
+    eventually("it shows itself", async || {
+        world.one::<i64>("select count(*) from catchword.worker").await == 1
+    })
+    .await;
+    worker.signal("-TERM").await;
+    let status = tokio::time::timeout(Duration::from_secs(25), worker.child.wait())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(world.one::<i64>("select count(*) from catchword.worker").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_in_a_batch_finishes_the_batch() {
+    let world = World::with(Layout {
+        gated: true,
+        tick: "* * * * * *",
+        ..Layout::default()
+    })
+    .await;
+    let gate = world.gate.as_ref().unwrap();
+    let mut worker = start(&world).await;
+    eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
+    gate.hold("_bulk");
+    let key = world.annotate("acct:a", "x").await;
+    gate.holds_something().await;
+    worker.signal("-TERM").await;
+    gate.pass();
+    let status = tokio::time::timeout(Duration::from_secs(25), worker.child.wait())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(world.version("annotation", &key).await, Some(world.revision(&key).await));
+    assert_eq!(world.jobs().await, 1, "written, and left for the next look");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_worker_frees_its_jobs_at_once_and_another_finishes_them() {
+    let world = World::with(Layout {
+        gated: true,
+        tick: "* * * * * *",
+        ..Layout::default()
+    })
+    .await;
+    let gate = world.gate.as_ref().unwrap();
+    let mut worker = start(&world).await;
+    eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
+    gate.hold("_bulk");
+    world.sql("insert into annotation (userid, target_uri, target_uri_normalized) select 'acct:' || i, 'u', 'u' from generate_series(1, 100) i").await;
+    gate.holds_something().await;
+    let free = "select count(*) from (select from catchword.job where collection = 'annotation' for update skip locked) as free";
+    assert_eq!(world.one::<i64>(free).await, 0, "all claimed");
+    worker.signal("-KILL").await;
+    worker.child.wait().await.unwrap();
+    eventually("freed by the end of the connection", async || world.one::<i64>(free).await == 100).await;
+
+    world.past_the_gate().await.drain("test", &["annotation"]).await.unwrap();
+    gate.pass();
+    assert_eq!(world.jobs().await, 0);
+    assert_eq!(world.found("annotation").await.len(), 100);
+    world.noise_is_untouched().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_and_readiness_and_metrics_are_served() {
+    let world = World::with(Layout {
+        tick: "* * * * * *",
+        ..Layout::default()
+    })
+    .await;
+    world.annotate("acct:a", "x").await;
+    let worker = start(&world).await;
+    eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
+    assert_eq!(worker.get(&world, "/healthz").await, (200, "alive\n".into()));
+    eventually("settled", async || world.jobs().await == 0).await;
+    eventually("counted", async || {
+        worker.get(&world, "/metrics").await.1.contains("catchword_jobs_settled_total 1")
+    })
+    .await;
+    assert_eq!(worker.get(&world, "/nothing").await.0, 404);
+
+    world.sql("alter table catchword.installation rename to installation_away").await;
+    eventually("not ready", async || worker.get(&world, "/readyz").await.0 == 503).await;
+    assert_eq!(worker.get(&world, "/healthz").await.0, 200, "a restart would mend nothing");
+    world.sql("alter table catchword.installation_away rename to installation").await;
+    eventually("ready again", async || worker.get(&world, "/readyz").await.0 == 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_whose_triggers_are_switched_off_says_so_and_serves_the_others() {
+    let world = World::with(Layout {
+        tick: "* * * * * *",
+        ..Layout::default()
+    })
+    .await;
+    let _worker = start(&world).await;
+    world.sql("alter table bystander disable trigger catchword_deleted").await;
+    eventually("it is said", async || {
+        world
+            .one::<i64>(
+                "select count(*) from catchword.worker where blocked ->> 'bystander' like '%catchword_deleted on public.bystander is disabled%'",
+            )
+            .await
+            == 1
+    })
+    .await;
+    let key = world.annotate("acct:a", "x").await;
+    eventually("the others are served", async || world.version("annotation", &key).await.is_some()).await;
+}
