@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod architecture;
+mod attach;
 mod common;
 mod deploy;
 mod direct;
@@ -10,10 +11,14 @@ mod documents;
 mod interleavings;
 mod outage;
 mod queue;
+mod refusals;
 mod refused;
 mod related;
 mod restart;
+mod roles;
+mod schema;
 mod simulator;
+mod statements;
 mod storm;
 mod verdicts;
 mod workers;
