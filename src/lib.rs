@@ -21,6 +21,7 @@ pub mod database;
 pub mod metrics;
 
 mod error;
+mod printable;
 
 pub use catchword::Catchword;
 pub(crate) use catchword::Inner;
