@@ -8,6 +8,7 @@ mod interleavings;
 mod outage;
 mod queue;
 mod refused;
+mod reindex;
 mod related;
 mod restart;
 mod storm;
