@@ -2,14 +2,18 @@
 //! configuration's path, then everything, with the scopes as flags.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::config::Config;
+
+const CONFIG_VARIABLE: &str = "CATCHWORD_CONFIG";
+const CONFIG_FILE: &str = "catchword.toml";
 
 /// Keeps Elasticsearch in step with Postgres, and proves it
 ///
@@ -27,8 +31,8 @@ pub(super) struct Args {
     #[arg(
         long,
         global = true,
-        env = "CATCHWORD_CONFIG",
-        default_value = "catchword.toml",
+        env = CONFIG_VARIABLE,
+        default_value = CONFIG_FILE,
         value_name = "FILE"
     )]
     pub config: PathBuf,
@@ -238,21 +242,30 @@ struct FirstPhase {
 }
 
 fn first_phase(words: &[OsString]) -> FirstPhase {
-    let mut lenient = Args::command().ignore_errors(true);
-    let found = lenient.try_get_matches_from_mut(words).ok();
-    let is_reindex = found.as_ref().is_some_and(|matches| matches.subcommand_name() == Some("reindex"));
-    let path = found.and_then(|matches| matches.get_one::<PathBuf>("config").cloned());
-    let (config, unread) = match path.map(|path| Config::read(&path)) {
-        Some(Ok(config)) => (Some(config), None),
-        Some(Err(error)) => (None, Some(error.to_string())),
-        None => (None, None),
+    let (config, unread) = match Config::read(&config_path(words)) {
+        Ok(config) => (Some(config), None),
+        Err(error) => (None, Some(error.to_string())),
     };
     let collections = config.into_iter().flat_map(|config| config.collections);
     FirstPhase {
-        is_reindex,
+        is_reindex: words.iter().any(|word| word == "reindex"),
         scopes: collections.flat_map(|collection| collection.scopes.into_keys()).collect(),
         unread,
     }
+}
+
+/// Where the configuration is said to be. Looked for by hand: clap stops at `--help`, and at the first scope, which it does not know yet.
+fn config_path(words: &[OsString]) -> PathBuf {
+    let mut words = words.iter().skip(1);
+    while let Some(word) = words.next() {
+        if word == "--config" {
+            return words.next().map_or_else(PathBuf::new, PathBuf::from);
+        }
+        if let Some(path) = word.as_bytes().strip_prefix(b"--config=") {
+            return PathBuf::from(OsStr::from_bytes(path));
+        }
+    }
+    std::env::var_os(CONFIG_VARIABLE).map_or_else(|| PathBuf::from(CONFIG_FILE), PathBuf::from)
 }
 
 impl FirstPhase {
@@ -302,11 +315,24 @@ fn given_scopes(matches: &ArgMatches, scopes: &BTreeSet<String>) -> Vec<(String,
 
 #[cfg(test)]
 mod tests {
-    use super::Args;
+    use super::{Args, config_path};
     use clap::CommandFactory;
+    use std::path::Path;
 
     #[test]
     fn the_words_are_consistent() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn the_configuration_is_found_behind_a_scope_and_beside_help() {
+        for words in [
+            "catchword reindex --user x --config a.toml",
+            "catchword --config=a.toml reindex --help",
+            "catchword reindex --help --config a.toml",
+        ] {
+            let words: Vec<_> = words.split(' ').map(Into::into).collect();
+            assert_eq!(config_path(&words), Path::new("a.toml"));
+        }
     }
 }

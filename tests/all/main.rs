@@ -2,6 +2,7 @@
 // a test never cancels its own begin
 #![allow(clippy::disallowed_methods)]
 
+mod cli;
 mod common;
 mod direct;
 mod interleavings;
@@ -11,6 +12,7 @@ mod refused;
 mod reindex;
 mod related;
 mod restart;
+mod status;
 mod storm;
 mod verdicts;
 mod workers;
