@@ -5,6 +5,7 @@
 mod cli;
 mod common;
 mod direct;
+mod elastic;
 mod interleavings;
 mod outage;
 mod queue;
