@@ -22,6 +22,7 @@ pub mod database;
 pub mod metrics;
 
 mod error;
+mod printable;
 
 pub use catchword::Catchword;
 pub(crate) use catchword::Inner;

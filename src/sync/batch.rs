@@ -214,6 +214,8 @@ fn note_health(
             Answer::Denied(_) | Answer::Unreachable(_) | Answer::Unknown(_) | Answer::Unavailable(_)
         )
     };
+    let blocked = |a: &Answer| matches!(a, Answer::Blocked(_));
+    let blocking = failed_look.clone().filter(blocked).or_else(|| worst(blocked));
     match failed_look.or_else(|| worst(is_failure)) {
         Some(answer) => inner.breakers.note(name, &answer),
         None => inner.breakers.succeeded(name),
@@ -222,8 +224,8 @@ fn note_health(
         Some(_) => inner.pace.slower(),
         None => inner.pace.faster(),
     }
-    if let Some(Answer::Blocked(why)) = worst(|a| matches!(a, Answer::Blocked(_))) {
-        outcome.blocked.insert(name.clone(), why.clone());
+    if let Some(Answer::Blocked(why)) = blocking {
+        outcome.blocked.insert(name.clone(), why);
     } else if let Some(error) = mass_refusal(findings.values()) {
         outcome.refusing.insert(name.clone(), error);
     }
