@@ -95,6 +95,16 @@ impl Catchword {
         }
     }
 
+    /// Reads the collections, and refuses only if none of them can be served: one that is refused is said, and the others go on.
+    pub async fn serve_what_can_be_served(&self) -> Result<(), Error> {
+        self.refresh().await?;
+        let known = self.inner.lock();
+        match known.refused.first_key_value() {
+            Some((name, why)) if known.collections.is_empty() => Err(Error::Refused(format!("collection {name}: {why}"))),
+            _ => Ok(()),
+        }
+    }
+
     /// The pool, for an application that has none of its own. Begin transactions with [`database::begin`].
     pub fn pool(&self) -> &PgPool {
         &self.inner.pool

@@ -22,9 +22,13 @@ async fn start(world: &World) -> Running {
         .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = lines.next_line().await.unwrap().expect("the worker says where it listens");
-    let said: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
-    let url = format!("http://{}", said["listen"].as_str().unwrap_or_else(|| panic!("{line}")));
+    let url = loop {
+        let line = lines.next_line().await.unwrap().expect("the worker says where it listens");
+        let said: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+        if let Some(address) = said["listen"].as_str() {
+            break format!("http://{address}");
+        }
+    };
     tokio::spawn(async move {
         while let Ok(Some(line)) = lines.next_line().await {
             eprintln!("{line}")
@@ -173,14 +177,14 @@ async fn health_and_readiness_and_metrics_are_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_whose_triggers_are_switched_off_says_so_and_serves_the_others() {
+async fn a_worker_that_finds_triggers_switched_off_says_so_and_serves_the_others() {
     let world = World::with(Layout {
         tick: "* * * * * *",
         ..Layout::default()
     })
     .await;
-    let _worker = start(&world).await;
     world.sql("alter table bystander disable trigger catchword_deleted").await;
+    let _worker = start(&world).await;
     eventually("it is said", async || {
         world
             .one::<i64>(
