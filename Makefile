@@ -16,6 +16,7 @@ test: ## run all tests; starts the servers and leaves them running
 	@scripts/services tools
 	@scripts/services up
 	@env=$$(scripts/services env) && eval "$$env" && cargo test --locked --workspace
+	@FAST=1 scripts/demo
 
 lint: ## check format, lints and documentation; every warning is an error
 	cargo fmt --all --check

@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use indicatif::HumanCount;
+
 /// Keys, and the version of each: what one of the two sides has.
 pub type Side = BTreeMap<String, i64>;
 
@@ -49,11 +51,11 @@ impl fmt::Display for Compared {
         write!(
             f,
             "{} rows, {} documents: {} missing, {} without a row, {} of another version",
-            self.rows,
-            self.documents,
-            self.missing.len(),
-            self.surplus.len(),
-            self.different.len()
+            HumanCount(self.rows as u64),
+            HumanCount(self.documents as u64),
+            HumanCount(self.missing.len() as u64),
+            HumanCount(self.surplus.len() as u64),
+            HumanCount(self.different.len() as u64)
         )
     }
 }

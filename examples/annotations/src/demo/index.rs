@@ -79,19 +79,18 @@ impl Index {
         Ok(answer["docs"][0]["_version"].as_i64())
     }
 
-    /// Deletes the indices of the prefix, each by its whole name.
+    /// The indices themselves.
+    pub async fn names(&self) -> anyhow::Result<Vec<String>> {
+        let path = format!("_cat/indices/{}*?h=index&format=json&expand_wildcards=all", self.prefix);
+        let listed = self.ask(Method::GET, &path, None).await?;
+        let names = listed.as_array().into_iter().flatten().filter_map(|index| index["index"].as_str());
+        Ok(names.filter(|name| name.starts_with(&self.prefix)).map(str::to_owned).collect())
+    }
+
+    /// Deletes them, each by its whole name.
     pub async fn drop_all(&self) -> anyhow::Result<()> {
-        let listed = self
-            .ask(
-                Method::GET,
-                &format!("_cat/indices/{}*?h=index&format=json&expand_wildcards=all", self.prefix),
-                None,
-            )
-            .await?;
-        for index in listed.as_array().into_iter().flatten() {
-            if let Some(name) = index["index"].as_str().filter(|name| name.starts_with(&self.prefix)) {
-                self.ask(Method::DELETE, name, None).await?;
-            }
+        for name in self.names().await? {
+            self.ask(Method::DELETE, &name, None).await?;
         }
         Ok(())
     }

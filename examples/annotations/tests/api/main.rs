@@ -2,6 +2,7 @@
 
 mod world;
 
+mod demo;
 mod direct;
 mod follows;
 mod outage;

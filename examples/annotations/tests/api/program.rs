@@ -166,23 +166,15 @@ async fn what_it_cannot_do_is_said_on_standard_error_with_exit_code_2() {
     let world = World::new().await;
     let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let cases: [(&[&str], &[(&str, &str)], &str); 3] = [
-        (&["serve", "--listen", &address], &[], "cannot listen on"),
-        (&["serve", "--config", "/nowhere/catchword.toml"], &[], "/nowhere/catchword.toml"),
-        (
-            &["migrate"],
-            &[("DATABASE_URL", "postgres://nobody:wrong@127.0.0.1:1/x")],
-            "cannot reach the database",
-        ),
-    ];
-    for (words, variables, said) in cases {
-        let ended = world
-            .program(ANNOTATION_API)
-            .args(words)
-            .envs(variables.iter().copied())
-            .output()
-            .await
-            .unwrap();
+    let usual = world.scratch.database_url.as_str();
+    let nobody = "postgres://nobody:wrong@127.0.0.1:1/x";
+    for (words, database_url, said) in [
+        (&["serve", "--listen", &address][..], usual, "cannot listen on"),
+        (&["serve", "--config", "/nowhere/catchword.toml"], usual, "/nowhere/catchword.toml"),
+        (&["migrate"], nobody, "cannot reach the database"),
+    ] {
+        let mut program = world.program(ANNOTATION_API);
+        let ended = program.args(words).env("DATABASE_URL", database_url).output().await.unwrap();
         let stderr = String::from_utf8_lossy(&ended.stderr);
         assert_eq!(ended.status.code(), Some(2), "{words:?}: {stderr}");
         assert!(stderr.contains(said) && !stderr.contains("wrong"), "{words:?}: {stderr}");
