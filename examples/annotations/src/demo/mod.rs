@@ -183,7 +183,7 @@ impl Demo<'_> {
     async fn save(&mut self, count: usize) -> anyhow::Result<usize> {
         let mut bars = Bars::new(&[("saved", count as u64)]);
         let saved = self.clients.save(count, &mut bars).await?;
-        bars.end();
+        bars.clear();
         println!("   {saved}");
         Ok(saved.count)
     }

@@ -55,12 +55,27 @@ impl Bars {
         }
     }
 
-    /// They go no further; what was reached stays to be seen.
+    /// They go no further, and a sentence comes next that says what they came to.
+    pub(super) fn clear(mut self) {
+        for bar in &self.bars {
+            bar.finish_and_clear();
+        }
+        self.last_line();
+    }
+
+    /// They go no further, and stay to be seen.
     pub(super) fn end(mut self) {
         for bar in &self.bars {
             bar.abandon();
         }
-        // where nothing was shown on the way, what comes next says it all
+        if !self.bars.is_empty() {
+            println!();
+        }
+        self.last_line();
+    }
+
+    /// Where nothing was shown on the way, what comes next says it all.
+    fn last_line(&mut self) {
         if self.bars.is_empty() && !self.shown.1.is_empty() && self.shown.1 != self.now {
             self.line();
         }
