@@ -220,10 +220,12 @@ async fn a_title_names_a_page_that_has_none_and_renames_no_other() {
     let title = async |id: &str| world.send("GET", &format!("/api/annotations/{id}"), None).await.body["document"]["title"].clone();
     let first = world.save(json!({})).await;
     assert_eq!(title(&first).await, Value::Null);
-    world.save(json!({ "document": { "title": "Named" } })).await;
+    let second = world.save(json!({ "document": { "title": "Named" } })).await;
     assert_eq!(title(&first).await, "Named");
-    world.save(json!({ "document": { "title": "Renamed by a stranger" } })).await;
+    let third = world.save(json!({ "document": { "title": "Renamed by a stranger" } })).await;
     assert_eq!(title(&first).await, "Named");
     world.settle_everything().await;
+    world.finds("q=named", &[&third, &second, &first]).await;
+    world.finds("q=stranger", &[]).await;
     world.both_sides_agree().await;
 }
