@@ -117,8 +117,9 @@ comment on column catchword.dead_job.traceparent is 'as in job';
 comment on column catchword.dead_job.cursor is 'as in job';
 comment on column catchword.dead_job.died_at is 'when it was buried';
 comment on column catchword.dead_job.reason is 'why: refused, unbuildable, too_large, bad_key, expired, ahead';
--- A key that settles later takes its dead letters away.
-create index dead_job_key on catchword.dead_job (collection, key);
+-- A key that settles later takes its dead letters away. A hash, because a key that is too long for Elasticsearch is buried too, and
+-- a btree entry of collection and key would be too long for a key that just fitted into its own table's index.
+create index dead_job_key on catchword.dead_job using hash (key);
 
 create table catchword.tombstone (
   collection text not null,

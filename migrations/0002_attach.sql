@@ -7,6 +7,7 @@ language plpgsql as $$
 begin
   raise exception using errcode = 'CW001', message = p_message, hint = p_hint;
 end $$;
+comment on function catchword.refuse is 'raises an error with a SQLSTATE of our own and a hint';
 
 create function catchword.check_source(
   p_collection text, p_source regclass, p_key text, p_revision text, p_watch text[], p_touches jsonb
@@ -192,10 +193,10 @@ begin
   if current_setting(''transaction_isolation'') in (''read committed'', ''read uncommitted'') then'
     || format('
     update only %1$s t set %2$I = -1 from new_rows n join catchword.tombstone d on d.collection = %3$L and d.key = n.%4$I::text
-     where d.revision > n.%2$I and t.%4$I = n.%4$I;
+     where d.revision > n.%2$I and t.%4$I = n.%4$I and t.%2$I = n.%2$I;
   else
-    -- an older snapshot does not show the delete: every row draws again
-    update only %1$s t set %2$I = -1 from new_rows n where t.%4$I = n.%4$I;
+    -- an older snapshot does not show the delete: every row draws again. It may still show the deleted row, which has another number
+    update only %1$s t set %2$I = -1 from new_rows n where t.%4$I = n.%4$I and t.%2$I = n.%2$I;
   end if;', source_name, p_revision, p_collection, p_key)
     || format(function_body, 'new_rows', p_collection, p_key, due, tag, trace, '') || '
   return null;
@@ -222,7 +223,7 @@ begin
   insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent) values (%3$L, old.%4$I::text, %5$s, 1, %6$s, %7$s);
   if current_setting(''transaction_isolation'') not in (''read committed'', ''read uncommitted'')
      or exists (select from catchword.tombstone where collection = %3$L and key = new.%4$I::text and revision > new.%2$I) then
-    update only %1$s set %2$I = -1 where %4$I = new.%4$I;
+    update only %1$s set %2$I = -1 where %4$I = new.%4$I and %2$I = new.%2$I;
   end if;
   return null;
 end $f$', source_name, p_revision, p_collection, p_key, due, tag, trace);
@@ -262,6 +263,9 @@ end $f$';
     return next format('create or replace function %s()', f) || head || format(' as $f$
 begin
   if tg_op = ''TRUNCATE'' then
+    if current_setting(''transaction_isolation'') not in (''read committed'', ''read uncommitted'') then
+      raise exception using errcode = ''CW001'', message = ''truncate of a table that catchword watches needs read committed'', hint = ''use delete, or begin the transaction with: isolation level read committed'';
+    end if;
     insert into catchword.job (name, collection, key, priority, tag, traceparent)
     select ''touch'', %1$L, %2$L || v, 1, %3$s, %4$s from (select %5$I::text from only %6$s group by 1) as changed (v) where v is not null;
   elsif tg_op = ''INSERT'' then
@@ -296,7 +300,7 @@ end $f$', p_collection, (touch ->> 'row_column') || '=', tag, trace, touch ->> '
 end $$;
 comment on function catchword.attach_statements is 'the SQL that attaches a table, as text; attach runs it';
 
--- Every trigger that a collection rests on, and what is wrong with it. No row: all is well.
+-- Everything that a collection rests on, and what is wrong with it. No row: all is well.
 create function catchword.broken_triggers(p_collection text) returns table (problem text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
   with wanted as (
@@ -324,11 +328,16 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
      and t.tgname not like 'zzz\_catchword\_%' and t.tgtype & 1 = 1 and t.tgtype & 2 = 2 and t.tgtype & (4 | 16) <> 0
    where c.name = p_collection
   union all
+  select format('the column %s.%I is missing', c.source, c.revision_column)
+    from catchword.collection c join pg_class r on r.oid = c.source
+   where c.name = p_collection
+     and not exists (select from pg_attribute a where a.attrelid = c.source and a.attname = c.revision_column and a.attnum > 0 and not a.attisdropped)
+  union all
   select format('%s has row security', c.source) from catchword.collection c join pg_class r on r.oid = c.source where c.name = p_collection and r.relrowsecurity
   union all
   select format('%s is not attached', p_collection) where not exists (select from catchword.collection where name = p_collection);
 $$;
-comment on function catchword.broken_triggers is 'what is wrong with the triggers of a collection; no row: nothing';
+comment on function catchword.broken_triggers is 'what is wrong with the triggers and the column of a collection; no row: nothing';
 
 -- The floor is drawn under a lock that waits for writers: a number drawn earlier and committed later would hide behind it.
 create function catchword.raise_floor(p_collection text) returns bigint
@@ -357,6 +366,7 @@ declare
   digest text;
   before catchword.collection;
   intact boolean;
+  kept boolean;
   statement text;
   view_name text;
 begin
@@ -391,6 +401,9 @@ begin
   foreach statement in array statements loop
     execute statement;
   end loop;
+  -- triggers that were off, another table, key or list of columns, a related table more: nobody knows what changed meanwhile, so
+  -- everything is stale
+  kept := intact and before.key_column = p_key and before.revision_column = p_revision and before.watch = p_watch and before.touches @> p_touches;
   insert into catchword.collection as c (name, source, key_column, key_type, revision_column, view, floor, watch, touches, scopes, period, delay_seconds, definition)
   select p_collection, p_source, p_key, format_type(atttypid, null), p_revision, view_name, nextval('catchword.revision'), p_watch, p_touches, p_scopes, p_period, p_delay, digest
     from pg_catalog.pg_attribute where attrelid = p_source and attname = p_key
@@ -398,11 +411,9 @@ begin
     set source = excluded.source, key_column = excluded.key_column, key_type = excluded.key_type, revision_column = excluded.revision_column,
         view = excluded.view, watch = excluded.watch, touches = excluded.touches, scopes = excluded.scopes, period = excluded.period,
         delay_seconds = excluded.delay_seconds, definition = excluded.definition, attached_at = now(),
-        -- triggers that were off, another table, key or list of columns: nobody knows what changed meanwhile, so everything is stale
-        floor = case when intact and c.key_column = excluded.key_column and c.revision_column = excluded.revision_column and c.watch = excluded.watch
-                     then c.floor else excluded.floor end;
+        floor = case when kept then c.floor else excluded.floor end;
   insert into catchword.journal (what, collection, detail) values ('attach', p_collection, p_source::text);
-  return case when before.name is null then 'attached' when intact then 'changed' else 'repaired' end;
+  return case when before.name is null then 'attached' when kept then 'changed' when intact then 'attached anew' else 'repaired' end;
 end $$;
 comment on function catchword.attach is 'makes a table a collection; repeating it changes nothing';
 
@@ -448,7 +459,8 @@ begin
   delete from catchword.pause where collection = p_collection;
   delete from catchword.collection where name = p_collection;
   insert into catchword.journal (what, collection, detail) values ('detach', p_collection, col.source::text);
-  if to_regclass(col.source::text) is null then
+  -- not to_regclass: since 16 it takes a number for a name, and the name of a dropped table is its number
+  if not exists (select from pg_catalog.pg_class where oid = col.source) then
     return 'detached; its table was gone';
   end if;
   begin

@@ -1,11 +1,24 @@
 -- Reindex schedules jobs and indexes nothing itself. One function makes the query for a scope; identifiers are quoted here, values are bound.
 
+create function catchword.reindex_column(p_collection catchword.collection, p_column text) returns pg_catalog.pg_attribute
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  att pg_catalog.pg_attribute;
+begin
+  select * into att from pg_catalog.pg_attribute where attrelid = p_collection.source and attname = p_column and attnum > 0 and not attisdropped;
+  if not found then
+    perform catchword.refuse(format('table %s has no column %L any more', p_collection.source, p_column), 'correct the configuration, then run: catchword migrate');
+  end if;
+  return att;
+end $$;
+comment on function catchword.reindex_column is 'the column that a scope or a period names; refuses one that is gone';
+
 create function catchword.reindex_query(r catchword.reindex) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
   col catchword.collection;
   source_name text;
-  scope_column text;
+  att pg_catalog.pg_attribute;
   conditions text := '';
 begin
   select * into strict col from catchword.collection where name = r.collection;
@@ -17,12 +30,16 @@ begin
     return format('select k::%1$s as key from unnest($4) as k where ($5 is null or k::%1$s > $5::%1$s)', col.key_type);
   end if;
   if r.scope is not null then
-    scope_column := col.scopes ->> r.scope;
-    conditions := conditions || (select format(' and t.%I = $1::%s', attname, format_type(atttypid, null))
-      from pg_catalog.pg_attribute where attrelid = col.source and attname = scope_column and attnum > 0 and not attisdropped);
+    -- a column that is gone must not mean "no condition", which would be everything
+    att := catchword.reindex_column(col, col.scopes ->> r.scope);
+    -- -1 and not null: a null would make "character" of char(20), and that cuts the value to its first letter
+    conditions := conditions || format(' and t.%I = $1::%s', att.attname, format_type(att.atttypid, -1));
   end if;
   if r.period_from is not null then
-    conditions := conditions || format(' and t.%1$I >= $2 and t.%1$I < $3', col.period);
+    att := catchword.reindex_column(col, col.period);
+    -- a column without a zone is read as UTC, whatever the session's zone
+    conditions := conditions || format(' and t.%1$I >= $2%2$s and t.%1$I < $3%2$s', att.attname,
+      case when att.atttypid = 'timestamptz'::regtype then '' else ' at time zone ''utc''' end);
   end if;
   if r.keys is not null then
     conditions := conditions || format(' and t.%I = any($4::%s[])', col.key_column, col.key_type);
@@ -44,31 +61,67 @@ declare
   col catchword.collection;
   whole constant boolean := p_scope is null and p_from is null and p_keys is null;
   bulk_priority constant integer := case when whole then 1000 else 100 end;
+  att pg_catalog.pg_attribute;
+  type_name text;
+  problem text;
   canonical text[];
   new_id bigint;
 begin
   select * into col from catchword.collection where name = p_collection;
   if not found then
-    perform catchword.refuse(format('there is no collection %L', p_collection), 'select name from catchword.collection');
+    perform catchword.refuse(format('there is no collection %L', p_collection),
+      coalesce('there is ' || (select string_agg(name, ', ' order by name) from catchword.collection), 'attach one: catchword migrate'));
+  elsif (p_scope is not null)::integer + (p_from is not null or p_to is not null)::integer + (p_keys is not null)::integer > 1 then
+    perform catchword.refuse('one scope, one period or one list of keys at a time', 'make several reindexes of it');
   elsif p_scope is not null and not col.scopes ? p_scope then
     perform catchword.refuse(format('collection %s has no scope %L', p_collection, p_scope),
-      coalesce('it has ' || (select string_agg(s, ', ' order by s) from jsonb_object_keys(col.scopes) s), 'name one in the configuration: scopes = { user = "userid" }'));
+      coalesce('it has ' || (select string_agg(s, ', ' order by s) from jsonb_object_keys(col.scopes) s), 'it has none')
+      || '; a new one is written into the configuration, scopes = { user = "userid" }, and then: catchword migrate');
   elsif (p_scope is null) <> (p_value is null) then
     perform catchword.refuse('a scope goes with a value', 'give both');
   elsif (p_from is null) <> (p_to is null) or p_from >= p_to then
     perform catchword.refuse('a period has a beginning and a later end', 'give the earlier time first');
   elsif p_from is not null and col.period is null then
-    perform catchword.refuse(format('collection %s has no period', p_collection), 'name its column in the configuration: period = "updated"');
+    perform catchword.refuse(format('collection %s has no period', p_collection), 'name its column in the configuration, period = "updated", then run: catchword migrate');
+  elsif p_keys is not null and cardinality(p_keys) = 0 then
+    perform catchword.refuse('no key is named', 'name one at least');
   end if;
-  if p_keys is not null then
-    execute format('select array(select distinct k::%s::text from unnest($1) as k)', col.key_type) into canonical using p_keys;
+
+  -- a value that the column cannot hold is the asker's slip, and is said as such
+  if p_scope is not null then
+    att := catchword.reindex_column(col, col.scopes ->> p_scope);
+    type_name := format_type(att.atttypid, -1);
+    begin
+      execute format('select $1::%s', type_name) using p_value;
+    exception when data_exception then
+      perform catchword.refuse(format('%L cannot be a value of %s: the column %I is of type %s', p_value, p_scope, att.attname, type_name),
+        'write a value of that type');
+    end;
+  elsif p_from is not null then
+    att := catchword.reindex_column(col, col.period);
+    if att.atttypid not in ('timestamptz'::regtype, 'timestamp'::regtype, 'date'::regtype) then
+      perform catchword.refuse(format('the period %I is of type %s', att.attname, format_type(att.atttypid, -1)),
+        'name a column of type timestamptz, timestamp or date in the configuration, then run: catchword migrate');
+    end if;
+  elsif p_keys is not null then
+    begin
+      execute format('select array(select distinct k::%s::text from unnest($1) as k)', col.key_type) into canonical using p_keys;
+    exception when data_exception then
+      get stacked diagnostics problem = message_text;
+      perform catchword.refuse(format('not a key of %s, whose keys are of type %s: %s', p_collection, col.key_type, problem),
+        case col.key_type when 'uuid' then 'write 01234567-89ab-cdef-0123-456789abcdef' else 'write a whole number' end);
+    end;
+    if exists (select from unnest(canonical) as k where octet_length(k) not between 1 and 512) then
+      perform catchword.refuse('a key has from 1 to 512 bytes', 'Elasticsearch takes no others; correct the key');
+    end if;
   end if;
+
   if whole and p_anew then
     perform catchword.raise_floor(p_collection);
   end if;
   insert into catchword.reindex (collection, scope, value, period_from, period_to, keys, hidden, anew, priority, tag, base)
   values (p_collection, p_scope, p_value, p_from, p_to, canonical, p_hidden, p_anew, bulk_priority,
-          left(coalesce(p_tag, 'reindex' || coalesce('.' || p_scope, case when p_keys is not null then '.ids' when p_from is not null then '.between' else '.all' end)), 100),
+          left(coalesce(nullif(p_tag, ''), 'reindex' || coalesce('.' || p_scope, case when p_keys is not null then '.ids' when p_from is not null then '.between' else '.all' end)), 100),
           catchword.bulk_base(p_collection, bulk_priority))
   returning id into new_id;
   return new_id;
@@ -93,8 +146,13 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   r catchword.reindex;
   picked_keys text[];
+  touched_keys text[];
   picked bigint;
+  last_job bigint;
 begin
+  if p_limit is null or p_limit < 1 then
+    perform catchword.refuse('a chunk has at least one key', 'give a number above 0');
+  end if;
   -- two that resume the same reindex take turns
   select * into r from catchword.reindex where id = p_id for update;
   if not found then
@@ -102,18 +160,24 @@ begin
   elsif r.finished_at is not null then
     return 0;
   end if;
-  execute format('select array(select key::text from (%s order by key limit $6) as picked order by key)', catchword.reindex_query(r))
+  -- in the order of the key's own type, which the cursor goes by: as text, 10 comes before 9
+  execute format('select array(select picked.key::text from (%s order by key limit $6) as picked order by picked.key)', catchword.reindex_query(r))
     into picked_keys using r.value, r.period_from, r.period_to, r.keys, r.cursor, p_limit;
   picked := cardinality(picked_keys);
   if r.anew and r.priority < 1000 then
-    -- a new revision for each row; their own triggers leave the jobs
+    -- a new revision for each row; their own triggers leave the jobs, which then take their places in the spacing of this reindex
+    select last_value into last_job from catchword.job_id_seq;
     perform set_config('catchword.tag', r.tag, true), set_config('catchword.delay', '0', true);
-    perform catchword.touch(r.collection, picked_keys, p_wait => true);
-  else
-    insert into catchword.job (collection, key, enqueued_at, priority, tag)
-    select r.collection, k, r.base + (r.scheduled + n) * interval '1 microsecond', r.priority, r.tag
-      from unnest(picked_keys) with ordinality as t (k, n) order by n;
+    touched_keys := array(select * from catchword.touch(r.collection, picked_keys, p_wait => true));
+    update catchword.job
+       set enqueued_at = r.base + (r.scheduled + n) * interval '1 microsecond', priority = r.priority
+      from unnest(picked_keys) with ordinality as t (k, n)
+     where job.id >= last_job and job.name = 'index' and job.collection = r.collection and job.key = t.k and job.tag = r.tag;
   end if;
+  -- also where a row was to be touched and there is none: then its absence is what is looked at
+  insert into catchword.job (collection, key, enqueued_at, priority, tag)
+  select r.collection, k, r.base + (r.scheduled + n) * interval '1 microsecond', r.priority, r.tag
+    from unnest(picked_keys) with ordinality as t (k, n) where k not in (select unnest(touched_keys)) order by n;
   update catchword.reindex
      set scheduled = scheduled + picked, cursor = coalesce(picked_keys[picked], cursor),
          finished_at = case when picked < p_limit then now() end
@@ -146,11 +210,14 @@ end $$;
 comment on function catchword.reindex is 'schedules a scope in the caller''s one transaction; for large ones: reindex_start, then call run_reindex';
 
 -- A procedure can commit: each chunk its own short transaction, however large the scope.
-create procedure catchword.run_reindex(p_id bigint, p_chunk integer default 10000)
+create procedure catchword.run_reindex(p_id bigint, p_chunk integer default null)
 language plpgsql as $$
+declare
+  -- rows that are touched are locked until the commit, and their writers wait: fewer at a time
+  size constant integer := coalesce(p_chunk, (select case when anew and priority < 1000 then 2500 else 10000 end from catchword.reindex where id = p_id), 1);
 begin
   loop
-    exit when catchword.reindex_chunk(p_id, p_chunk) < p_chunk;
+    exit when catchword.reindex_chunk(p_id, size) < size;
     commit;
   end loop;
 end $$;

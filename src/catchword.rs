@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sqlx::PgPool;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::collection::{self, Collection};
@@ -36,6 +37,8 @@ pub(crate) struct Inner {
     pub pace: Pace,
     pub direct: Arc<Semaphore>,
     known: Mutex<Known>,
+    /// When the collections were last read, for processes that have no loop; held while they are being read.
+    refreshed: tokio::sync::Mutex<Instant>,
 }
 
 /// What was last found out about the collections.
@@ -48,6 +51,8 @@ struct Known {
     unverified: BTreeMap<String, String>,
     /// Collections whose index or view failed a whole batch. Tried with a small one at each tick.
     blocked: BTreeMap<String, String>,
+    /// Collections whose view or mapping is at fault: over half of the last batch was refused with one error.
+    refusing: BTreeMap<String, String>,
 }
 
 impl Catchword {
@@ -63,6 +68,7 @@ impl Catchword {
             pace: Pace::new(config.worker.batch),
             direct: Arc::new(Semaphore::new(DIRECT_IN_FLIGHT)),
             known: Mutex::default(),
+            refreshed: tokio::sync::Mutex::new(Instant::now()),
             config,
         };
         Ok(Catchword { inner: Arc::new(inner) })
@@ -128,6 +134,9 @@ impl Catchword {
             match collection::load(&mut connection, config, &self.inner.prefix).await {
                 Err(Error::Refused(why)) => _ = refused.insert(config.name.clone(), why),
                 Err(error) => return Err(error),
+                Ok(collection) if collection.targets.is_empty() => {
+                    _ = refused.insert(config.name.clone(), "it has no index yet; run: catchword migrate".into());
+                }
                 Ok(collection) => match collection::problems(&mut connection, &config.name).await?.first() {
                     Some(problem) => _ = refused.insert(config.name.clone(), format!("{problem}; run: catchword migrate")),
                     None => loaded.push(Arc::new(collection)),
@@ -163,6 +172,21 @@ impl Catchword {
         known.refused = refused;
         known.unverified = unverified;
         Ok(())
+    }
+
+    /// Reads the collections anew beside a direct write, if nobody did for a while: a service may have no loop of its own. One at a time.
+    pub(crate) fn refresh_in_background(&self, older_than: Duration) {
+        let catchword = self.clone();
+        tokio::spawn(async move {
+            if let Ok(mut refreshed) = catchword.inner.refreshed.try_lock()
+                && refreshed.elapsed() >= older_than
+            {
+                if let Err(error) = catchword.refresh().await {
+                    tracing::debug!("the collections could not be read anew: {error}");
+                }
+                *refreshed = Instant::now();
+            }
+        });
     }
 
     /// Are the collection's indices ours?
@@ -213,23 +237,26 @@ impl Inner {
     /// Everything that keeps collections from being worked on, for people.
     pub fn troubles(&self) -> BTreeMap<String, String> {
         let known = self.lock();
-        let all = known.unverified.iter().chain(&known.blocked).chain(&known.refused);
+        let all = known
+            .refusing
+            .iter()
+            .chain(&known.unverified)
+            .chain(&known.blocked)
+            .chain(&known.refused);
         all.map(|(name, why)| (name.clone(), why.clone())).collect()
     }
 
-    /// Blocks a collection, or lifts its block.
-    pub fn set_blocked(&self, name: &str, why: Option<String>) {
+    /// Takes note of what a batch found at fault with its collection, or that nothing is any more. Said when it begins and ends.
+    pub fn note_fault(&self, name: &str, blocked: Option<&String>, refusing: Option<&String>) {
         let mut known = self.lock();
-        match why {
-            Some(why) => {
-                if known.blocked.insert(name.to_owned(), why.clone()).is_none() {
-                    tracing::error!(collection = name, "blocked: {why}");
-                }
-            }
-            None => {
-                if known.blocked.remove(name).is_some() {
-                    tracing::info!(collection = name, "no longer blocked");
-                }
+        let changed = [
+            note(&mut known.blocked, name, blocked).map(|why| ("blocked", why)),
+            note(&mut known.refusing, name, refusing).map(|why| ("over half of a batch is refused with one error", why)),
+        ];
+        for (what, why) in changed.into_iter().flatten() {
+            match why {
+                Some(why) => tracing::error!(collection = name, "{what}: {why}"),
+                None => tracing::info!(collection = name, "no longer: {what}"),
             }
         }
     }
@@ -254,4 +281,12 @@ fn address(settings: &ElasticsearchSettings) -> Result<Address, Error> {
         Tls::Insecure => Transport::Insecure,
     };
     Ok(Address::new(&settings.url, credentials, settings.ca_file.clone(), transport)?)
+}
+
+/// Remembers or forgets a fault; some, if it began or ended now.
+fn note(faults: &mut BTreeMap<String, String>, name: &str, why: Option<&String>) -> Option<Option<String>> {
+    match why {
+        Some(why) => faults.insert(name.to_owned(), why.clone()).is_none().then(|| Some(why.clone())),
+        None => faults.remove(name).map(|_| None),
+    }
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::collection::{self, Document, Want};
+use crate::collection::{self, Document, KeyType, Want};
 use crate::elastic::Has;
 use crate::job::{self, Dead, Open};
+use crate::printable::{printable, shell_word};
 use crate::sync::{Verdict, compare};
 use crate::{Catchword, Error, config};
 
@@ -18,7 +19,9 @@ const LOOK: Duration = Duration::from_secs(10);
 pub struct Explanation {
     pub collection: String,
     pub key: String,
-    /// `present`, `hidden`, `deleted` or `never`.
+    /// Why nothing of the collection is worked on for now.
+    pub paused: Option<String>,
+    /// `present`, `hidden`, `deleted`, `never`, or `unbuildable` if the view fails before it can say.
     pub postgres: &'static str,
     /// The row's revision, or the recorded number of its delete.
     pub revision: Option<i64>,
@@ -47,9 +50,8 @@ impl Catchword {
     pub async fn explain(&self, config: &config::Collection, key: &str) -> Result<Explanation, Error> {
         let mut connection = self.inner.pool.acquire().await?;
         let collection = collection::load(&mut connection, config, &self.inner.prefix).await?;
-        if let Some(fault) = collection.key_type.fault(key) {
-            return Err(Error::Refused(format!("{key:?} cannot be a key of {}: {fault}", collection.name)));
-        }
+        let key = canonical(&collection, key)?;
+        let key = key.as_str();
         let mut seen = Vec::new();
         for target in &collection.targets {
             let has = match self.inner.elastic.look(target, &[key], LOOK).await {
@@ -82,9 +84,27 @@ impl Catchword {
             indices: seen.into_iter().map(|(index, has)| in_index(index, &has, want)).collect(),
             jobs: job::open_of_key(&mut connection, &collection.name, key).await?,
             dead: job::dead_of_key(&mut connection, &collection.name, key).await?,
+            paused: collection.paused,
             collection: collection.name,
             key: key.to_owned(),
         })
+    }
+}
+
+/// What was typed, as Postgres writes it: an upper-case uuid or ` 7` is understood.
+fn canonical(collection: &collection::Collection, typed: &str) -> Result<String, Error> {
+    let key_type = collection.key_type;
+    let refused = |why: String| Error::Refused(format!("{typed:?} cannot be a key of {}: {why}", collection.name));
+    let key = key_type.canonical(typed).ok_or_else(|| {
+        let example = match key_type {
+            KeyType::Uuid => "write 01234567-89ab-cdef-0123-456789abcdef",
+            _ => "write a whole number",
+        };
+        refused(format!("its keys are of type {}; {example}", key_type.name()))
+    })?;
+    match key_type.fault(&key) {
+        None => Ok(key),
+        Some(fault) => Err(refused(fault)),
     }
 }
 
@@ -114,7 +134,7 @@ impl Explanation {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} {}", self.collection, self.key)?;
+        writeln!(f, "{} {}", self.collection, printable(&self.key))?;
         let revision = self.revision.map_or(String::new(), |n| n.to_string());
         writeln!(
             f,
@@ -128,11 +148,11 @@ impl fmt::Display for Explanation {
             }
         )?;
         if let Some(error) = &self.unbuildable {
-            writeln!(f, "  the view says  {error}")?;
+            writeln!(f, "  the view says  {}", printable(error))?;
         }
         for index in &self.indices {
             let has = match (&index.unknown, index.version) {
-                (Some(why), _) => format!("could not say: {why}"),
+                (Some(why), _) => format!("could not say: {}", printable(why)),
                 (None, None) => "has nothing".into(),
                 (None, Some(version)) if index.tombstone => {
                     format!("has a tombstone, at version {version}: deleted, and search does not find it")
@@ -152,9 +172,9 @@ impl fmt::Display for Explanation {
             } else {
                 format!("due {}", job.scheduled_at.format("%Y-%m-%d %H:%M:%S UTC"))
             };
-            write!(f, "  job            {} {due}, asked for by {}", job.id, job.tag)?;
+            write!(f, "  job            {} {due}, asked for by {}", job.id, printable(&job.tag))?;
             match (&job.last_error, job.attempts) {
-                (Some(error), n) if n > 0 => writeln!(f, ", refused {n} times, last: {error}")?,
+                (Some(error), n) if n > 0 => writeln!(f, ", refused {}, last: {}", times(n), printable(error))?,
                 _ => writeln!(f)?,
             }
         }
@@ -162,27 +182,42 @@ impl fmt::Display for Explanation {
             let error = dead.last_error.as_deref().unwrap_or("no error was kept");
             writeln!(
                 f,
-                "  dead letter    {} given up {} ({}) after {} tries: {error}",
+                "  dead letter    {} given up {} ({}), refused {}: {}",
                 dead.id,
                 dead.died_at.format("%Y-%m-%d %H:%M:%S UTC"),
                 dead.reason,
-                dead.attempts
+                times(dead.attempts),
+                printable(error)
             )?;
         }
         if let Some(document) = &self.document {
-            writeln!(f, "  document       {document}")?;
+            writeln!(f, "  document       {}", printable(&document.to_string()))?;
         }
+        if let Some(why) = &self.paused {
+            writeln!(f, "  paused         {}; nothing is done meanwhile", printable(why))?;
+        }
+        writeln!(f, "  {}", self.in_a_sentence())
+    }
+}
+
+impl Explanation {
+    fn in_a_sentence(&self) -> String {
+        let by_hand = || format!("catchword reindex {} --ids {} --hidden", self.collection, shell_word(&self.key));
+        let unknown = self.indices.iter().any(|index| index.unknown.is_some());
         match (self.is_in_step(), self.jobs.is_empty()) {
-            (true, true) => writeln!(f, "  in step, nothing to do"),
-            (true, false) => writeln!(f, "  in step; the next pass settles the job"),
-            (false, false) => writeln!(f, "  not in step yet; the job stays until it is"),
-            (false, true) => writeln!(
-                f,
-                "  not in step, and no job is open: catchword reindex {} --ids {} --hidden",
-                self.collection, self.key
-            ),
+            (true, true) => "in step, nothing to do".into(),
+            (true, false) => "in step; the next pass settles the job".into(),
+            (false, false) if unknown => "not known whether it is in step; the job stays until it is".into(),
+            (false, true) if unknown => "not known whether it is in step; ask again when Elasticsearch answers".into(),
+            (false, false) => "not in step yet; the job stays until it is".into(),
+            (false, true) if self.dead.is_empty() => format!("not in step, and no job is open: {}", by_hand()),
+            (false, true) => format!("not in step, and given up: mend what the dead letter says, then: {}", by_hand()),
         }
     }
+}
+
+fn times(n: i32) -> String {
+    if n == 1 { "once".into() } else { format!("{n} times") }
 }
 
 fn meaning(verdict: &str) -> &'static str {

@@ -8,6 +8,7 @@ pub mod sync;
 
 pub mod explain;
 pub mod migrate;
+pub mod operate;
 pub mod reindex;
 pub mod status;
 
@@ -21,6 +22,7 @@ pub mod database;
 pub mod metrics;
 
 mod error;
+mod printable;
 
 pub use catchword::Catchword;
 pub(crate) use catchword::Inner;

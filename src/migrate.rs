@@ -39,11 +39,13 @@ impl Catchword {
         }
         let applied = migrate(pool).await?;
         let installation = collection::installation(&mut *pool.acquire().await?).await?;
+        // an index that is another's is refused before a table is changed for it
+        for config in &self.inner.config.collections {
+            self.inner.elastic.check_index(&self.index_plan(config, installation)?).await?;
+        }
         let mut done = Vec::new();
         for config in &self.inner.config.collections {
             let attached = collection::attach(pool, config).await?;
-            let loaded = collection::load(&mut *pool.acquire().await?, config, &self.inner.prefix).await?;
-            collection::check_view(pool, config, &loaded).await?;
             let plan = self.index_plan(config, installation)?;
             let index = self.inner.elastic.ensure_index(&plan).await?;
             collection::set_targets(pool, &config.name, index.target.index()).await?;

@@ -3,13 +3,16 @@
 use std::fmt;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde::Serialize;
 
 use crate::collection;
 use crate::elastic::Target;
 use crate::job::{self, CENSUS_LIMIT, Census};
+use crate::printable::printable;
+use crate::reindex::{self, Unfinished};
 use crate::sync::{WorkerRow, workers};
-use crate::{Catchword, Error};
+use crate::{Catchword, Error, config};
 
 /// Elasticsearch is not waited for longer: somebody looks at a screen.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -21,8 +24,10 @@ const ABSENT_SECONDS: f64 = 150.0;
 pub struct Status {
     pub collections: Vec<CollectionStatus>,
     pub workers: Vec<WorkerRow>,
-    /// Collections that have jobs and are not in this configuration.
+    /// Collections that have jobs, are not in this configuration, and are served by no living worker.
     pub unserved: Vec<String>,
+    /// Reindexes that run, or were cut short.
+    pub reindexes: Vec<Unfinished>,
 }
 
 /// The state of one collection.
@@ -36,38 +41,37 @@ pub struct CollectionStatus {
     pub blocked: Option<String>,
     pub alias: String,
     pub indices: Vec<String>,
-    /// What readers see; absent: Elasticsearch did not say.
+    /// What readers see.
     pub documents: Option<u64>,
+    /// Why Elasticsearch did not say how many documents there are.
+    pub uncounted: Option<String>,
     /// Is there a living worker for it?
     pub served: bool,
 }
 
 impl Catchword {
-    /// Reads the state of every configured collection.
+    /// Reads the state of every configured collection. Elasticsearch is asked first and for all at once, so that no connection to
+    /// Postgres waits for it.
     pub async fn status(&self) -> Result<Status, Error> {
+        let configs = &self.inner.config.collections;
+        let alias = |config: &config::Collection| format!("{}{}", self.inner.prefix, config.index);
+        let counts = join_all(configs.iter().map(|config| self.count(alias(config)))).await;
         let mut connection = self.inner.pool.acquire().await?;
         let workers = workers(&mut connection).await?;
         let mut collections = Vec::new();
-        for config in &self.inner.config.collections {
-            let loaded = collection::load(&mut connection, config, &self.inner.prefix).await;
-            let problem = collection::problems(&mut connection, &config.name).await?.into_iter().next();
-            let (loaded, refused) = match loaded {
+        for (config, counted) in configs.iter().zip(counts) {
+            let (loaded, refused) = match collection::load(&mut connection, config, &self.inner.prefix).await {
                 Ok(loaded) => (Some(loaded), None),
                 Err(Error::Refused(why)) => (None, Some(why)),
                 Err(error) => return Err(error),
             };
-            let alias = format!("{}{}", self.inner.prefix, config.index);
-            let asked = tokio::time::timeout(PATIENCE, self.inner.elastic.document_count(&alias)).await;
-            let (documents, unasked) = match asked {
-                Ok(Ok(count)) => (Some(count), None),
-                Ok(Err(error)) => (None, Some(error.to_string())),
-                Err(_) => (None, Some("elasticsearch does not answer".into())),
+            let problem = collection::problems(&mut connection, &config.name).await?.into_iter().next();
+            let serving = || {
+                workers
+                    .iter()
+                    .filter(|worker| is_alive(worker) && worker.collections.contains(&config.name))
             };
-            let living = |w: &&WorkerRow| w.collections.contains(&config.name) && w.seen_seconds_ago < ABSENT_SECONDS;
-            let said = workers
-                .iter()
-                .filter(living)
-                .find_map(|w| w.blocked.get(&config.name)?.as_str().map(str::to_owned));
+            let said = serving().find_map(|worker| worker.blocked.get(&config.name)?.as_str().map(str::to_owned));
             collections.push(CollectionStatus {
                 name: config.name.clone(),
                 census: job::census(&mut connection, &config.name).await?,
@@ -75,18 +79,53 @@ impl Catchword {
                 indices: loaded
                     .map(|c| c.targets.iter().map(Target::index).map(str::to_owned).collect())
                     .unwrap_or_default(),
-                blocked: refused.or(problem).or(said).or(unasked),
-                alias,
-                documents,
-                served: workers.iter().any(|w| living(&w)),
+                blocked: refused
+                    .or(problem.map(|problem| format!("{problem}; run: catchword migrate")))
+                    .or(said),
+                alias: alias(config),
+                documents: counted.as_ref().ok().copied(),
+                uncounted: counted.err(),
+                served: serving().next().is_some(),
             });
         }
-        let configured: Vec<String> = self.inner.config.collections.iter().map(|c| c.name.clone()).collect();
+        let known = configs.iter().map(|config| &config.name);
+        let elsewhere = workers
+            .iter()
+            .filter(|worker| is_alive(worker))
+            .flat_map(|worker| &worker.collections);
+        let served: Vec<String> = known.chain(elsewhere).cloned().collect();
         Ok(Status {
+            unserved: job::unserved(&mut connection, &served).await?,
+            reindexes: reindex::unfinished(&mut connection, None, None).await?,
             collections,
             workers,
-            unserved: job::unserved(&mut connection, &configured).await?,
         })
+    }
+
+    async fn count(&self, alias: String) -> Result<u64, String> {
+        let asked = tokio::time::timeout(PATIENCE, self.inner.elastic.document_count(&alias)).await;
+        match asked {
+            Ok(counted) => counted.map_err(|error| error.to_string()),
+            Err(_) => Err("elasticsearch does not answer within 3 s".into()),
+        }
+    }
+}
+
+fn is_alive(worker: &WorkerRow) -> bool {
+    worker.seen_seconds_ago < ABSENT_SECONDS
+}
+
+impl Status {
+    /// Is there nothing that somebody should look at?
+    pub fn is_well(&self) -> bool {
+        self.unserved.is_empty() && self.collections.iter().all(CollectionStatus::is_well)
+    }
+}
+
+impl CollectionStatus {
+    fn is_well(&self) -> bool {
+        let forgotten = !self.served && self.paused.is_none() && self.census.oldest_due_seconds.is_some_and(|age| age > ABSENT_SECONDS);
+        self.blocked.is_none() && self.uncounted.is_none() && self.census.dead == 0 && self.census.expired == 0 && !forgotten
     }
 }
 
@@ -104,20 +143,29 @@ impl fmt::Display for Status {
         }
         for worker in &self.workers {
             let (seen, served) = (ago(worker.seen_seconds_ago), worker.collections.join(", "));
-            let absent = if worker.seen_seconds_ago < ABSENT_SECONDS { "" } else { ", absent" };
+            let absent = if is_alive(worker) { "" } else { ", absent" };
             writeln!(
                 f,
                 "worker      {} {} serves {served}, seen {seen}{absent}",
-                worker.host, worker.version
+                printable(&worker.host),
+                printable(&worker.version)
             )?;
             if worker.breaker != "closed" {
-                writeln!(f, "            leaves elasticsearch alone for now: {}", worker.breaker)?;
+                writeln!(f, "            leaves elasticsearch alone for now: {}", printable(&worker.breaker))?;
             }
+        }
+        for reindex in &self.reindexes {
+            writeln!(
+                f,
+                "unfinished  {reindex}: it runs, or was cut short; go on with: catchword reindex --resume {}",
+                reindex.id
+            )?;
         }
         for collection in &self.unserved {
             writeln!(
                 f,
-                "unserved    {collection} has jobs and is not in this configuration: they stay until somebody serves it"
+                "unserved    {} has jobs, is not in this configuration, and no worker serves it: they stay until somebody does",
+                printable(collection)
             )?;
         }
         Ok(())
@@ -138,18 +186,21 @@ impl fmt::Display for CollectionStatus {
             writeln!(f, "  expired   {}", counted(self.census.expired))?;
         }
         if let Some(why) = &self.paused {
-            writeln!(f, "  paused    {why}")?;
+            writeln!(f, "  paused    {}", printable(why))?;
         }
         if let Some(why) = &self.blocked {
-            writeln!(f, "  blocked   {why}")?;
+            writeln!(f, "  blocked   {}", printable(why))?;
         }
-        let documents = self.documents.map_or("unknown".into(), |n| n.to_string());
-        writeln!(
-            f,
-            "  index     {} -> {}, {documents} documents",
-            self.alias,
-            self.indices.join(", ")
-        )?;
+        let indices = self.indices.join(", ");
+        match (self.documents, &self.uncounted) {
+            (Some(documents), _) => writeln!(f, "  index     {} -> {indices}, {documents} documents", self.alias)?,
+            (None, why) => writeln!(
+                f,
+                "  index     {} -> {indices}, an unknown number of documents: {}",
+                self.alias,
+                printable(why.as_deref().unwrap_or("not asked"))
+            )?,
+        }
         if !self.served && self.census.due + self.census.waiting > 0 {
             writeln!(f, "  unserved  no living worker serves it; start one: catchword worker")?;
         }

@@ -14,6 +14,11 @@ use crate::{Catchword, Error, database};
 /// A dead cluster costs a write this much at most, and only until the breaker opens.
 const LIMIT: Duration = Duration::from_secs(1);
 
+/// How old what is known of the collections may be: a pause or a new target is heeded after this.
+const REFRESH: Duration = Duration::from_secs(30);
+/// The same while an index could not yet be asked whose it is.
+const UNVERIFIED: Duration = Duration::from_secs(1);
+
 /// What a store returns: your value, and the keys to index now.
 #[derive(Clone, Debug)]
 pub struct Stored<T> {
@@ -165,14 +170,10 @@ impl Catchword {
     /// Nothing is sent while a breaker is open, the collection is paused, or its index may be another's. Probes run beside the write.
     fn admits(&self, collection: &Arc<Collection>) -> Result<(), String> {
         if let Some(why) = self.inner.unverified(&collection.name) {
-            let catchword = self.clone();
-            if self.inner.breakers.state(Scope::Cluster) == State::Closed {
-                tokio::spawn(async move { catchword.refresh().await });
-            } else {
-                self.probe_in_background(collection);
-            }
+            self.refresh_in_background(UNVERIFIED);
             return Err(why);
         }
+        self.refresh_in_background(REFRESH);
         for scope in [Scope::Cluster, Scope::Collection(&collection.name)] {
             match self.inner.breakers.state(scope) {
                 State::Closed => {}

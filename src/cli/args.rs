@@ -2,13 +2,18 @@
 //! configuration's path, then everything, with the scopes as flags.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::config::Config;
+
+const CONFIG_VARIABLE: &str = "CATCHWORD_CONFIG";
+const CONFIG_FILE: &str = "catchword.toml";
 
 /// Keeps Elasticsearch in step with Postgres, and proves it
 ///
@@ -26,8 +31,8 @@ pub(super) struct Args {
     #[arg(
         long,
         global = true,
-        env = "CATCHWORD_CONFIG",
-        default_value = "catchword.toml",
+        env = CONFIG_VARIABLE,
+        default_value = CONFIG_FILE,
         value_name = "FILE"
     )]
     pub config: PathBuf,
@@ -61,32 +66,49 @@ pub(super) enum Command {
     /// Make the schema, attach every configured table, create its index and aliases
     ///
     /// Run it before every deploy: repeating it changes nothing. It adds the column catchword_revision and triggers to each table,
-    /// under locks that give way to traffic. Existing rows are not indexed by it; it says when `reindex --all` is due.
+    /// under locks that give way to traffic after 2 s and are tried again for about a minute. Existing rows are not indexed by it; it
+    /// says when `reindex --all` is due.
     Migrate(Migrate),
     /// Undo the attachment of a collection
     ///
-    /// Takes away the triggers, the open jobs and dead letters and, if no view uses it, the column. The index stays; delete it with
-    /// Elasticsearch's own means when no reader needs it.
+    /// Takes away the triggers, the open jobs and dead letters and, if no view uses it, the column. From then on changes of the table
+    /// no longer reach the index. The index stays; delete it with Elasticsearch's own means when no reader needs it. Asks first.
     Detach(Detach),
     /// Run the loop: wake every minute and work until nothing moves
     ///
-    /// Any number of workers may run side by side. SIGTERM finishes the batch under way and exits 0; a second one exits at once.
+    /// Any number of workers may run side by side; they never share a job. A tick takes up to 2,500 jobs at a time, some batches at
+    /// once, as the configuration says. SIGTERM finishes the batch under way and exits 0 within 25 s; a second one exits at once.
     Worker(Worker),
     /// One pass over the queue, and what it did
     ///
-    /// A document that is written by this pass is settled by the next one, because a write is never proof.
+    /// A document that is written by this pass is settled by the next one, because a write is never proof; --drain makes passes until
+    /// nothing moves. A pass takes at most about 10 s and can run beside workers.
+    ///
+    /// Exit 0: done; 1: a collection is blocked, or Elasticsearch is away.
     Sync(Sync),
     /// Schedule many keys: a scope, a period, single keys, or everything
     ///
-    /// Indexes nothing itself: a worker takes the jobs. Scopes are the columns that the configuration names (scopes = { user =
-    /// "userid" } gives --user X). A part runs before a whole, live writes before both, and two bulks of one kind take turns, one by
-    /// one. Scheduling takes about 10 s per million keys.
+    /// Indexes nothing itself: a worker takes the jobs, and writes only where the two sides differ (see --anew). Scopes are the
+    /// columns that the configuration names: scopes = { user = "userid" } gives --user X. Exactly one of a scope, --between, --ids
+    /// and --all is given.
+    ///
+    /// A part runs before a whole, live writes before both, and two bulks of one kind take turns, one by one. Scheduling takes about
+    /// 10 s per million keys, in transactions of 10,000. One that was cut short goes on with --resume.
+    ///
+    /// Exit 0: scheduled; 1: nothing matches; 2: could not.
     Reindex(Reindex),
     /// Where things stand: jobs due, waiting and dead, the index, the workers
+    ///
+    /// Counts up to 100,000 jobs of each kind, so it is quick on any queue; waits at most 3 s for Elasticsearch.
+    ///
+    /// Exit 0: well; 1: something is blocked, dead, expired or served by nobody, or Elasticsearch does not answer.
     Status(Status),
     /// What both sides know of one key, and what will happen to it
     ///
-    /// Exit 0: in step; 1: not.
+    /// Looks at the row, its document in the view, each index, the open jobs and the dead letters, and says in a sentence what they
+    /// amount to. Changes nothing.
+    ///
+    /// Exit 0: in step; 1: not; 2: no key of this collection.
     Explain(Explain),
 }
 
@@ -99,7 +121,7 @@ pub(super) struct Migrate {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Detach {
-    /// The collection's name
+    /// The collection's name; it need not be in the configuration any more
     #[arg(value_name = "COLLECTION")]
     pub name: String,
     /// Do not ask
@@ -132,30 +154,37 @@ pub(super) struct Reindex {
     /// The collection; may be left out if there is only one
     #[arg(value_name = "COLLECTION")]
     pub collection: Option<String>,
-    /// Rows of a period, by the column that the configuration calls `period`: the end is excluded; dates or times, UTC if not said
+    /// Rows of a period, by the column that the configuration calls `period`
+    ///
+    /// The end is excluded. Dates or times, in UTC if no zone is said: 2026-11-16, 2026-11-16T12:30, 2026-11-16T12:30:00+02:00.
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"])]
     pub between: Option<Vec<String>>,
-    /// Single keys, separated by commas or spaces
-    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "KEY")]
+    /// Single keys, separated by spaces, or by commas where keys are not text
+    #[arg(long, num_args = 1.., allow_negative_numbers = true, value_name = "KEY")]
     pub ids: Option<Vec<String>>,
-    /// Everything
+    /// Everything; asks first
     #[arg(long)]
     pub all: bool,
     /// Write even what agrees: after a change of the view
     ///
-    /// With --all by a new floor, which makes every document stale at once; with a smaller scope by touching its rows.
+    /// With --all by a new floor, which makes every document stale at once and waits a moment for the table's writers; with a smaller
+    /// scope by touching its rows, 2,500 in a transaction (their own triggers run, and writers of these rows wait for it).
     #[arg(long)]
     pub anew: bool,
     /// Also keys that the view does not return, to see that they are gone from the index
+    ///
+    /// With a scope: rows that are hidden, for instance by a soft delete. With --ids also keys that have no row at all.
     #[arg(long)]
     pub hidden: bool,
     /// Say how many keys it would be, and schedule nothing
-    #[arg(long, conflicts_with = "resume")]
+    #[arg(long)]
     pub dry_run: bool,
     /// Go on with a reindex that was cut short: its number, or the newest
-    #[arg(long, num_args = 0..=1, value_name = "NUMBER")]
+    ///
+    /// It schedules just what was not scheduled yet. `catchword status` lists the unfinished ones.
+    #[arg(long, num_args = 0..=1, value_name = "NUMBER", value_parser = number, conflicts_with_all = ["anew", "hidden", "dry_run", "tag"])]
     pub resume: Option<Option<i64>>,
-    /// Who asks: kept with each job
+    /// Who asks: kept with each job, shown by explain; the default names the scope
     #[arg(long, value_name = "TEXT")]
     pub tag: Option<String>,
     /// Do not ask before --all
@@ -179,45 +208,98 @@ pub(super) struct Status {
 #[derive(Debug, clap::Args)]
 pub(super) struct Explain {
     /// The collection, if there are several, and the key
-    #[arg(num_args = 1..=2, required = true, value_names = ["COLLECTION", "KEY"])]
+    #[arg(num_args = 1..=2, required = true, allow_negative_numbers = true, value_names = ["COLLECTION", "KEY"])]
     pub words: Vec<String>,
     /// As JSON
     #[arg(long)]
     pub json: bool,
 }
 
+fn number(text: &str) -> Result<i64, String> {
+    text.parse()
+        .map_err(|_| "a reindex has a number; write the collection before --resume".to_owned())
+}
+
 /// Parses in two phases. `--help` and bad words work without a configuration.
 pub(super) fn parse(words: &[OsString]) -> Result<Args, clap::Error> {
-    let scopes = configured_scopes(words);
-    let mut command = Args::command().mut_subcommand("reindex", |reindex| with_scopes(reindex, &scopes));
-    let matches = command.try_get_matches_from_mut(words)?;
+    let first = first_phase(words);
+    let mut command = Args::command().mut_subcommand("reindex", |reindex| with_scopes(reindex, &first.scopes));
+    let matches = command
+        .try_get_matches_from_mut(words)
+        .map_err(|error| first.add_what_there_is(error))?;
     let mut args = Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
     if let (Command::Reindex(options), Some(reindex)) = (&mut args.command, matches.subcommand_matches("reindex")) {
-        options.scopes = given_scopes(reindex, &scopes);
+        options.scopes = given_scopes(reindex, &first.scopes);
     }
     Ok(args)
 }
 
-/// The scopes of all collections. A configuration that cannot be read has none; the command itself will say what is wrong with it.
-fn configured_scopes(words: &[OsString]) -> BTreeSet<String> {
-    let mut lenient = Args::command().ignore_errors(true);
-    let found = lenient.try_get_matches_from_mut(words).ok();
-    let path = found.and_then(|matches| matches.get_one::<PathBuf>("config").cloned());
-    let config = path.and_then(|path| Config::read(&path).ok());
-    config
-        .into_iter()
-        .flat_map(|config| config.collections)
-        .flat_map(|c| c.scopes.into_keys())
-        .collect()
+/// What the first phase finds: whether it is about `reindex`, and the scopes of all collections, or why they cannot be known.
+struct FirstPhase {
+    is_reindex: bool,
+    scopes: BTreeSet<String>,
+    unread: Option<String>,
+}
+
+fn first_phase(words: &[OsString]) -> FirstPhase {
+    let (config, unread) = match Config::read(&config_path(words)) {
+        Ok(config) => (Some(config), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let collections = config.into_iter().flat_map(|config| config.collections);
+    FirstPhase {
+        is_reindex: words.iter().any(|word| word == "reindex"),
+        scopes: collections.flat_map(|collection| collection.scopes.into_keys()).collect(),
+        unread,
+    }
+}
+
+/// Where the configuration is said to be. Looked for by hand: clap stops at `--help`, and at the first scope, which it does not know yet.
+fn config_path(words: &[OsString]) -> PathBuf {
+    let mut words = words.iter().skip(1);
+    while let Some(word) = words.next() {
+        if word == "--config" {
+            return words.next().map_or_else(PathBuf::new, PathBuf::from);
+        }
+        if let Some(path) = word.as_bytes().strip_prefix(b"--config=") {
+            return PathBuf::from(OsStr::from_bytes(path));
+        }
+    }
+    std::env::var_os(CONFIG_VARIABLE).map_or_else(|| PathBuf::from(CONFIG_FILE), PathBuf::from)
+}
+
+impl FirstPhase {
+    /// A flag that reindex does not know may be a scope that the configuration does not name, or one that could not be read.
+    fn add_what_there_is(&self, mut error: clap::Error) -> clap::Error {
+        if !self.is_reindex || error.kind() != ErrorKind::UnknownArgument {
+            return error;
+        }
+        if let Some(why) = &self.unread {
+            let sentence = format!("the scopes of reindex come from the configuration, and there is none: {why}");
+            return Args::command().error(ErrorKind::UnknownArgument, sentence);
+        }
+        let scopes = self.scopes.iter().map(|scope| format!("--{scope} X, ")).collect::<String>();
+        let tip = format!(
+            "there is {scopes}--between A B, --ids …, --all; a scope is named in the configuration: scopes = {{ user = \"userid\" }}"
+        );
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        error
+    }
+}
+
+/// The id of a scope's argument: with a dot, so that no other argument has it.
+fn id(scope: &str) -> String {
+    format!("scope.{scope}")
 }
 
 fn with_scopes(mut reindex: clap::Command, scopes: &BTreeSet<String>) -> clap::Command {
     for scope in scopes {
         let help = format!("Rows of one {scope} (a scope of the configuration)");
         reindex = reindex.arg(
-            Arg::new(scope.clone())
+            Arg::new(id(scope))
                 .long(scope.clone())
                 .value_name(scope.to_uppercase())
+                .allow_negative_numbers(true)
                 .help(help),
         );
     }
@@ -227,17 +309,30 @@ fn with_scopes(mut reindex: clap::Command, scopes: &BTreeSet<String>) -> clap::C
 fn given_scopes(matches: &ArgMatches, scopes: &BTreeSet<String>) -> Vec<(String, String)> {
     scopes
         .iter()
-        .filter_map(|scope| Some((scope.clone(), matches.get_one::<String>(scope)?.clone())))
+        .filter_map(|scope| Some((scope.clone(), matches.get_one::<String>(&id(scope))?.clone())))
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Args;
+    use super::{Args, config_path};
     use clap::CommandFactory;
+    use std::path::Path;
 
     #[test]
     fn the_words_are_consistent() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn the_configuration_is_found_behind_a_scope_and_beside_help() {
+        for words in [
+            "catchword reindex --user x --config a.toml",
+            "catchword --config=a.toml reindex --help",
+            "catchword reindex --help --config a.toml",
+        ] {
+            let words: Vec<_> = words.split(' ').map(Into::into).collect();
+            assert_eq!(config_path(&words), Path::new("a.toml"));
+        }
     }
 }

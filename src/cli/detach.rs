@@ -1,18 +1,20 @@
 //! `catchword detach`
 
 use super::args::{Args, Detach};
-use super::{End, confirmed};
+use super::{End, confirmed, say};
 use crate::collection;
+use crate::printable::printable;
 
 pub(super) async fn run(args: &Args, options: &Detach) -> anyhow::Result<End> {
     let catchword = args.open()?;
-    crate::migrate::check_version(&mut *catchword.pool().acquire().await.map_err(crate::Error::from)?).await?;
-    let question = format!("detach {}: its triggers, open jobs and dead letters are removed;", options.name);
+    super::check_database(&catchword).await?;
+    let name = printable(&options.name);
+    let question = format!("detach {name}: its triggers, open jobs and dead letters are removed;");
     if !confirmed(&question, options.yes)? {
-        println!("nothing was changed");
+        say("nothing was changed\n")?;
         return Ok(End::Not);
     }
     let done = collection::detach(catchword.pool(), &options.name).await?;
-    println!("{}: {done}", options.name);
+    say(format_args!("{name}: {done}\n"))?;
     Ok(if done == "not attached" { End::Not } else { End::Done })
 }

@@ -1,11 +1,11 @@
 //! `catchword explain`
 
 use super::args::{Args, Explain};
-use super::{End, print_json};
+use super::{End, print_json, say};
 
 pub(super) async fn run(args: &Args, options: &Explain) -> anyhow::Result<End> {
     let catchword = args.open()?;
-    crate::migrate::check_version(&mut *catchword.pool().acquire().await.map_err(crate::Error::from)?).await?;
+    super::check_database(&catchword).await?;
     let (name, key) = match options.words.as_slice() {
         [name, key] => (Some(name.as_str()), key),
         [key] => (None, key),
@@ -15,7 +15,7 @@ pub(super) async fn run(args: &Args, options: &Explain) -> anyhow::Result<End> {
     if options.json {
         print_json(&explanation)?;
     } else {
-        print!("{explanation}");
+        say(&explanation)?;
     }
     Ok(if explanation.is_in_step() { End::Done } else { End::Not })
 }

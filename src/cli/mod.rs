@@ -5,6 +5,7 @@ mod detach;
 mod explain;
 mod log;
 mod migrate;
+mod progress;
 mod reindex;
 mod serve;
 mod status;
@@ -16,8 +17,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use crate::Catchword;
 use crate::config::{Config, Environment, Tls};
+use crate::printable::printable;
+use crate::{Catchword, collection, migrate as schema};
 use args::{Args, Command};
 
 /// How a command ended.
@@ -51,7 +53,7 @@ pub fn main() -> ExitCode {
         Ok(End::Done) => ExitCode::SUCCESS,
         Ok(End::Not) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("catchword: {}", sentence(&error));
+            eprintln!("catchword: {}", printable(&sentence(&error)));
             ExitCode::from(2)
         }
     }
@@ -93,6 +95,13 @@ impl Args {
     }
 }
 
+/// Refuses a standby and another version's schema. Which collections can be worked on is each command's own question.
+async fn check_database(catchword: &Catchword) -> anyhow::Result<()> {
+    let mut connection = catchword.pool().acquire().await.map_err(crate::Error::from)?;
+    collection::refuse_standby(&mut connection).await?;
+    Ok(schema::check_version(&mut connection).await?)
+}
+
 /// The chain on one line. A cause that its effect already repeats is left out.
 fn sentence(error: &anyhow::Error) -> String {
     let mut said: Vec<String> = Vec::new();
@@ -100,6 +109,10 @@ fn sentence(error: &anyhow::Error) -> String {
         let text = cause.to_string();
         if !said.iter().any(|before| before.contains(&text)) {
             said.push(text);
+        }
+        // its sentence holds the server's own; the driver's wraps that in a line number of the server's source
+        if matches!(cause.downcast_ref(), Some(crate::Error::Postgres(_))) {
+            break;
         }
     }
     said.join(": ")
@@ -123,7 +136,14 @@ fn confirmed(question: &str, yes: bool) -> anyhow::Result<bool> {
 
 /// What a command found, for scripts.
 fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    use std::io::Write;
-    writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(value)?)?;
-    Ok(())
+    say(format_args!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+/// What a command found, for people. A reader that has seen enough (`| head`) is no error.
+fn say(text: impl std::fmt::Display) -> anyhow::Result<()> {
+    use std::io::{ErrorKind, Write, stdout};
+    match write!(stdout(), "{text}").and_then(|()| stdout().flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("standard output cannot be written to"),
+    }
 }

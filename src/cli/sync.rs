@@ -1,10 +1,13 @@
 //! `catchword sync`
 
 use super::args::{Args, Sync};
-use super::{End, print_json};
+use super::{End, print_json, say};
+use crate::printable::printable;
 
 pub(super) async fn run(args: &Args, options: &Sync) -> anyhow::Result<End> {
-    let catchword = args.connect().await?;
+    // a collection that is refused is named in the outcome, and the others go on
+    let catchword = args.open()?;
+    super::check_database(&catchword).await?;
     let names: Vec<&str> = options.collections.iter().map(String::as_str).collect();
     for name in &names {
         catchword.config().collection(Some(name))?;
@@ -17,8 +20,7 @@ pub(super) async fn run(args: &Args, options: &Sync) -> anyhow::Result<End> {
     if options.json {
         print_json(&outcome)?;
     } else {
-        println!("{outcome}");
+        say(format_args!("{}\n", printable(&outcome.to_string())))?;
     }
-    let well = outcome.blocked.is_empty() && outcome.breaker.is_none();
-    Ok(if well { End::Done } else { End::Not })
+    Ok(if outcome.is_well() { End::Done } else { End::Not })
 }

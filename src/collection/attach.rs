@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
 
+use super::{check, load};
 use crate::config;
 use crate::{Error, database};
 
@@ -24,11 +25,12 @@ pub enum Attached {
     Changed,
 }
 
-/// Attaches the table of a configured collection. Repeating it changes nothing.
+/// Attaches the table of a configured collection, if its view is what it must be. Repeating it changes nothing; a refusal leaves
+/// nothing behind, because the view is looked at before the commit.
 pub async fn attach(pool: &PgPool, config: &config::Collection) -> Result<Attached, Error> {
     require_table(&mut *pool.acquire().await?, config).await?;
     let done: String = with_lock_retries(pool, &config.table, async |connection: &mut PgConnection| {
-        sqlx::query_scalar(include_str!("attach.sql"))
+        let done = sqlx::query_scalar(include_str!("attach.sql"))
             .bind(&config.name)
             .bind(&config.table)
             .bind(&config.key)
@@ -39,8 +41,11 @@ pub async fn attach(pool: &PgPool, config: &config::Collection) -> Result<Attach
             .bind(delay(config))
             .bind(json!(config.scopes))
             .bind(&config.period)
-            .fetch_one(connection)
-            .await
+            .fetch_one(&mut *connection)
+            .await?;
+        let attached = load(&mut *connection, config, "").await?;
+        check::check_view(connection, config, &attached).await?;
+        Ok(done)
     })
     .await?;
     Ok(match done.as_str() {
@@ -87,10 +92,10 @@ pub async fn set_targets(pool: &PgPool, collection: &str, index: &str) -> Result
 /// Undoes an attachment; the sentence says what stays.
 pub async fn detach(pool: &PgPool, collection: &str) -> Result<String, Error> {
     with_lock_retries(pool, collection, async |connection: &mut PgConnection| {
-        sqlx::query_scalar(include_str!("detach.sql"))
+        Ok(sqlx::query_scalar(include_str!("detach.sql"))
             .bind(collection)
             .fetch_one(connection)
-            .await
+            .await?)
     })
     .await
 }
@@ -109,11 +114,7 @@ async fn require_table(connection: &mut PgConnection, config: &config::Collectio
     )))
 }
 
-async fn with_lock_retries<T>(
-    pool: &PgPool,
-    what: &str,
-    work: impl AsyncFn(&mut PgConnection) -> Result<T, sqlx::Error>,
-) -> Result<T, Error> {
+async fn with_lock_retries<T>(pool: &PgPool, what: &str, work: impl AsyncFn(&mut PgConnection) -> Result<T, Error>) -> Result<T, Error> {
     let mut tries = 0;
     loop {
         let mut transaction = database::begin(pool).await?;
@@ -134,17 +135,14 @@ async fn with_lock_retries<T>(
                     "{what} is too busy: a long transaction holds it; end that one, or repeat this later"
                 )));
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
     }
 }
 
 /// Lock not available; a deadlock that was resolved at our cost.
-fn is_lock_timeout(error: &sqlx::Error) -> bool {
-    error
-        .as_database_error()
-        .and_then(|e| e.code())
-        .is_some_and(|code| code == "55P03" || code == "40P01")
+fn is_lock_timeout(error: &Error) -> bool {
+    error.sqlstate().is_some_and(|code| code == "55P03" || code == "40P01")
 }
 
 fn touches(config: &config::Collection) -> Value {

@@ -36,16 +36,21 @@ impl KeyType {
         }
     }
 
+    /// The text that Postgres writes for what a person typed: 7 for ` 7`, lower case for an upper-case uuid. None: not of this type.
+    pub fn canonical(self, typed: &str) -> Option<String> {
+        let trimmed = typed.trim();
+        match self {
+            KeyType::Uuid => Uuid::try_parse(trimmed).ok().map(|uuid| uuid.to_string()),
+            KeyType::Bigint => trimmed.parse::<i64>().ok().map(|n| n.to_string()),
+            KeyType::Integer => trimmed.parse::<i32>().ok().map(|n| n.to_string()),
+            KeyType::Text => Some(typed.to_owned()),
+        }
+    }
+
     /// What is wrong with a key of a job, if anything: found before the query, because there it would fail its whole batch. A key must
     /// be the text that Postgres itself writes, or it would never meet its row.
     pub fn fault(self, key: &str) -> Option<String> {
-        let canonical = match self {
-            KeyType::Uuid => Uuid::try_parse(key).ok().map(|uuid| uuid.to_string()),
-            KeyType::Bigint => key.parse::<i64>().ok().map(|n| n.to_string()),
-            KeyType::Integer => key.parse::<i32>().ok().map(|n| n.to_string()),
-            KeyType::Text => Some(key.to_owned()),
-        };
-        match canonical {
+        match self.canonical(key) {
             None => Some(format!("the key is not of type {}", self.name())),
             Some(canonical) if canonical != key => Some(format!("the key is not written as Postgres writes it: {canonical}")),
             _ if key.is_empty() => Some("the key is empty".into()),

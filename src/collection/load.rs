@@ -25,16 +25,29 @@ pub async fn load(connection: &mut PgConnection, config: &config::Collection, pr
             row.try_get::<String, _>("view_name")?
         )));
     }
-    let key_type: String = row.try_get("key_type")?;
+    let (key_type, alias): (String, String) = (row.try_get("key_type")?, format!("{prefix}{}", config.index));
+    let targets: Vec<String> = row.try_get("targets")?;
+    if let Some(target) = targets.iter().find(|target| !is_index_of(target, &alias)) {
+        return Err(Error::Refused(format!(
+            "collection {name} is kept in index {target}, and the configuration asks for {alias}; \
+             correct `index` or CATCHWORD_INDEX_PREFIX, or begin anew: catchword detach {name}, catchword migrate, catchword reindex {name} --all"
+        )));
+    }
     Ok(Collection {
         key_type: KeyType::named(&key_type).ok_or_else(|| Error::Refused(format!("collection {name} has a key of type {key_type}")))?,
-        alias: format!("{prefix}{}", config.index),
-        targets: row.try_get::<Vec<String>, _>("targets")?.into_iter().map(Target::new).collect(),
+        alias,
+        targets: targets.into_iter().map(Target::new).collect(),
         period: row.try_get("period")?,
         paused: row.try_get("paused")?,
         statements: Statements::fill(&row)?,
         name: row.try_get("name")?,
     })
+}
+
+/// `annotation-000001` is an index of `annotation`.
+fn is_index_of(index: &str, alias: &str) -> bool {
+    let number = index.strip_prefix(alias).and_then(|rest| rest.strip_prefix('-'));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// What is wrong with the triggers that the promises rest on. Empty: nothing.

@@ -13,7 +13,7 @@ mod wants;
 
 pub use attach::{Attached, attach, attach_statements, detach, set_targets};
 pub use bodies::{Built, Document, ROUND_BYTES};
-pub use check::{check_view, refuse_standby};
+pub use check::refuse_standby;
 pub use key::{KeyType, MAX_KEY_BYTES};
 pub use load::{installation, load, problems};
 pub use repair::{Expanded, expand_touches, raise_revision, record_gone, touch};

@@ -13,8 +13,13 @@ pub struct Unbuildable {
     pub error: String,
 }
 
-/// Runs a statement over keys. An error that a single row can cause (a cast, a division, a `raise`) halves the keys until that row
-/// is alone; every other error is the whole collection's.
+/// The limit of a look at a whole batch.
+const LOOK: &str = "10s";
+/// The limit of a part of one, when the whole was too slow: a dozen halvings find the row within the batch's deadline.
+const PART: &str = "1500ms";
+
+/// Runs a statement over keys. An error that a single row can cause (a cast, a division, a `raise`, no end) halves the keys
+/// until that row is alone; every other error is the whole collection's.
 pub(super) async fn rows(
     connection: &mut PgConnection,
     sql: &str,
@@ -24,11 +29,16 @@ pub(super) async fn rows(
 ) -> Result<(Vec<PgRow>, Vec<Unbuildable>), Error> {
     let (mut found, mut unbuildable) = (Vec::new(), Vec::new());
     let mut pending = vec![keys];
+    let mut limit = LOOK;
     while let Some(keys) = pending.pop() {
         if keys.is_empty() {
             continue;
         }
         let mut savepoint = connection.begin().await?;
+        sqlx::query("select set_config('statement_timeout', $1, true)")
+            .bind(limit)
+            .execute(&mut *savepoint)
+            .await?;
         let mut query = filled(sql).bind(collection).bind(keys);
         if let Some((document, round)) = limits {
             query = query.bind(document).bind(round);
@@ -38,8 +48,11 @@ pub(super) async fn rows(
                 savepoint.commit().await?;
                 found.extend(rows);
             }
-            Err(error) if is_a_rows_fault(&error) => {
+            Err(error) if is_a_rows_fault(&error) || is_slow(&error) => {
                 savepoint.rollback().await?;
+                if is_slow(&error) {
+                    limit = PART;
+                }
                 match keys {
                     [key] => unbuildable.push(Unbuildable {
                         key: (*key).to_owned(),
@@ -54,17 +67,29 @@ pub(super) async fn rows(
     Ok((found, unbuildable))
 }
 
-/// Data exceptions, integrity violations, and what a function raised by itself.
-fn is_a_rows_fault(error: &sqlx::Error) -> bool {
-    code(error).is_some_and(|code| code.starts_with("22") || code.starts_with("23") || code == "P0001")
+fn is_slow(error: &sqlx::Error) -> bool {
+    code(error).is_some_and(|code| code == "57014")
 }
 
-/// Missing names and missing rights (class 42, 3F) are the view's; they are no accident of the connection, and repeat until mended.
+/// What a single row can cause: a subselect with two rows, data exceptions, integrity violations, and what functions raise.
+const ROW_FAULTS: [&str; 7] = ["21", "22", "23", "2F", "38", "39", "P0"];
+/// What is neither the row's nor the view's: connections, rollbacks, resources, locks, operators, the system itself.
+const ACCIDENTS: [&str; 8] = ["08", "25", "40", "53", "55", "57", "58", "XX"];
+
+fn is_a_rows_fault(error: &sqlx::Error) -> bool {
+    code(error).is_some_and(|code| is_of(&code, &ROW_FAULTS))
+}
+
+/// Any other error, such as missing names and missing rights, is the view's: it repeats until somebody mends it.
 fn view_error(error: sqlx::Error) -> Error {
     match code(&error) {
-        Some(code) if code.starts_with("42") || code.starts_with("3F") || code.starts_with("0A") => Error::View(sentence(&error)),
+        Some(code) if !is_of(&code, &ACCIDENTS) => Error::View(sentence(&error)),
         _ => Error::Postgres(error),
     }
+}
+
+fn is_of(code: &str, classes: &[&str]) -> bool {
+    classes.iter().any(|class| code.starts_with(class))
 }
 
 fn code(error: &sqlx::Error) -> Option<String> {

@@ -79,6 +79,12 @@ fn read(body: &[u8], keys: &[&str]) -> Result<Vec<Has>, Answer> {
             docs.len()
         )));
     }
+    // an index that is closed or gone says so of every key: the index is concerned, not the keys
+    if let Some(first) = docs.first().and_then(Doc::blocked)
+        && docs.iter().all(|doc| doc.blocked().is_some())
+    {
+        return Err(first);
+    }
     Ok(docs.into_iter().zip(keys).map(|(doc, key)| doc.says_of(key)).collect())
 }
 
@@ -94,6 +100,13 @@ struct Doc<'a> {
 }
 
 impl Doc<'_> {
+    fn blocked(&self) -> Option<Answer> {
+        let fault = self.error.as_ref()?;
+        // an item of a look has no status of its own, and the type decides before it would
+        let answer = answer::of_item(404, Some(&fault.error_type), Some(&fault.reason));
+        matches!(answer, Answer::Blocked(_)).then_some(answer)
+    }
+
     fn says_of(&self, key: &str) -> Has {
         if let Some(error) = &self.error {
             // it names the index and the key, never a document
@@ -122,6 +135,15 @@ mod tests {
         assert_eq!(has[1], Has::Unknown("index_closed_exception: closed".to_owned()));
         assert_eq!(has[2], Has::Absent);
         assert!(matches!(&has[3], Has::Unknown(why) if why.starts_with("index_not_found_exception")));
+    }
+
+    #[test]
+    fn an_index_that_says_of_every_key_that_it_is_closed_is_blocked() {
+        let body = br#"{"docs":[{"_id":"a","error":{"type":"index_closed_exception","reason":"closed"}},{"_id":"b","error":{"type":"index_closed_exception","reason":"closed"}}]}"#;
+        assert_eq!(
+            read(body, &["a", "b"]),
+            Err(Answer::Blocked("index_closed_exception: closed".to_owned()))
+        );
     }
 
     #[test]

@@ -5,11 +5,6 @@ use sqlx::{FromRow, PgConnection};
 
 use crate::Error;
 
-/// Just after a million jobs came into a table last analyzed empty, Postgres would sort them all for each of the first claims on a
-/// connection. The generic plan without a sort walks the index.
-const KEEP_THE_PLAN: &str = "set local plan_cache_mode = force_generic_plan; set local enable_sort = off";
-const PLAN_FREELY: &str = "set local plan_cache_mode = auto; set local enable_sort = on";
-
 /// A standing demand: look at this key until both sides agree.
 #[derive(Clone, Debug, FromRow)]
 pub struct Job {
@@ -51,7 +46,7 @@ impl Cursor {
 
 /// Claims up to `limit` due jobs of a collection behind the cursor, in the order of the walk.
 pub async fn claim(connection: &mut PgConnection, collection: &str, cursor: Cursor, limit: u32) -> Result<Vec<Job>, Error> {
-    sqlx::raw_sql(KEEP_THE_PLAN).execute(&mut *connection).await?;
+    sqlx::query(include_str!("keep_the_plan.sql")).execute(&mut *connection).await?;
     let jobs = sqlx::query_as(include_str!("claim.sql"))
         .bind(collection)
         .bind(cursor.priority)
@@ -60,6 +55,6 @@ pub async fn claim(connection: &mut PgConnection, collection: &str, cursor: Curs
         .bind(i64::from(limit))
         .fetch_all(&mut *connection)
         .await?;
-    sqlx::raw_sql(PLAN_FREELY).execute(connection).await?;
+    sqlx::query(include_str!("plan_freely.sql")).execute(connection).await?;
     Ok(jobs)
 }

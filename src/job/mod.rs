@@ -3,6 +3,7 @@
 mod bury;
 mod census;
 mod claim;
+mod dead;
 mod of_key;
 mod postpone;
 mod push_back;
@@ -11,6 +12,7 @@ mod settle;
 pub use bury::{Burial, Reason, bury};
 pub use census::{CENSUS_LIMIT, Census, census, unserved};
 pub use claim::{Cursor, Job, claim};
+pub use dead::{Group, Letter, Which, dead_groups, dead_letters, discard, replay};
 pub use of_key::{Dead, Open, dead_of_key, open_of_key};
 pub use postpone::postpone;
 pub use push_back::{Charge, Due, MAX_ATTEMPTS, push_back};

@@ -4,7 +4,7 @@ use sqlx::PgConnection;
 
 use crate::Error;
 
-/// Refusals until a job is buried: with the waiting in between, about half an hour in which a mapping can be mended.
+/// Refusals until a job is buried: with the waiting in between, about a quarter of an hour in which a mapping can be mended.
 pub const MAX_ATTEMPTS: i32 = 5;
 
 /// A refusal to be charged to a job.

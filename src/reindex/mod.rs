@@ -1,14 +1,23 @@
 //! Schedules many jobs by SQL, and indexes nothing itself. The work is `migrations/0004_reindex.sql`; here are the calls.
 
+use std::fmt;
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool};
 
+use crate::printable::printable;
 use crate::{Error, database};
 
 /// Jobs scheduled in one transaction: some tens of milliseconds.
 pub const CHUNK: i32 = 10_000;
 /// Rows touched in one transaction, for `anew`: their locks are short, and writers wait for them.
 pub const TOUCH_CHUNK: i32 = 2_500;
+/// The lock of `--all --anew` is given back after this, so that traffic never queues behind it.
+const LOCK_TIMEOUT: &str = "set local lock_timeout = '2s'";
+/// Tries for the lock of `--all --anew`: about half a minute in all.
+const LOCK_TRIES: u32 = 12;
 
 /// What is to be reindexed. No scope, period or keys: everything.
 #[derive(Clone, Debug, Default)]
@@ -42,16 +51,35 @@ fn chunk_size(anew: bool, whole: bool) -> i32 {
     if anew && !whole { TOUCH_CHUNK } else { CHUNK }
 }
 
-/// Writes down what is to be reindexed; returns its number.
+/// Writes down what is to be reindexed; returns its number. Everything `anew` locks the table for a moment, which waits for its
+/// writers and makes others wait: the lock is given back after two seconds and tried again.
 pub async fn start(pool: &PgPool, request: &Request) -> Result<i64, Error> {
-    let mut transaction = database::begin(pool).await?;
-    let id = begin(&mut transaction, request).await?;
-    transaction.commit().await?;
-    Ok(id)
+    let mut tries = 0;
+    loop {
+        let mut transaction = database::begin(pool).await?;
+        sqlx::query(LOCK_TIMEOUT).execute(&mut *transaction).await?;
+        match begin(&mut transaction, request).await {
+            Ok(id) => {
+                transaction.commit().await?;
+                return Ok(id);
+            }
+            Err(error) if error.sqlstate().as_deref() == Some("55P03") && tries < LOCK_TRIES => tries += 1,
+            Err(error) if error.sqlstate().as_deref() == Some("55P03") => {
+                return Err(Error::Refused(format!(
+                    "the table of {} is too busy: a long transaction holds it; end that one, or repeat this later",
+                    request.collection
+                )));
+            }
+            Err(error) => return Err(error),
+        }
+        transaction.rollback().await?;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
 }
 
-/// How many keys a request means. Nothing is scheduled, and no floor is raised.
-pub async fn count(pool: &PgPool, request: &Request) -> Result<i64, Error> {
+/// How many keys a request means; none: more than could be counted in the time a statement has. Nothing is scheduled, and no floor
+/// is raised.
+pub async fn count(pool: &PgPool, request: &Request) -> Result<Option<i64>, Error> {
     let mut transaction = database::begin(pool).await?;
     let request = Request {
         anew: false,
@@ -63,9 +91,13 @@ pub async fn count(pool: &PgPool, request: &Request) -> Result<i64, Error> {
     Ok(counted)
 }
 
-/// How many keys a started reindex still has to schedule.
-pub async fn remaining(connection: &mut PgConnection, id: i64) -> Result<i64, Error> {
-    Ok(sqlx::query_scalar(include_str!("count.sql")).bind(id).fetch_one(connection).await?)
+/// How many keys a started reindex still has to schedule; none: more than could be counted.
+pub async fn remaining(connection: &mut PgConnection, id: i64) -> Result<Option<i64>, Error> {
+    let counted = sqlx::query_scalar(include_str!("count.sql")).bind(id).fetch_one(connection).await;
+    match counted.map_err(Error::from) {
+        Err(error) if error.sqlstate().as_deref() == Some("57014") => Ok(None),
+        counted => counted.map(Some),
+    }
 }
 
 /// Schedules the next chunk, in a transaction of its own. Fewer than `size`: it was the last.
@@ -77,8 +109,8 @@ pub async fn chunk(pool: &PgPool, id: i64, size: i32) -> Result<i64, Error> {
         .await?)
 }
 
-/// A reindex that was cut short.
-#[derive(Clone, Debug, FromRow)]
+/// A reindex that is not finished: it runs somewhere, or was cut short.
+#[derive(Clone, Debug, FromRow, Serialize)]
 pub struct Unfinished {
     pub id: i64,
     pub collection: String,
@@ -87,6 +119,8 @@ pub struct Unfinished {
     pub scheduled: i64,
     pub anew: bool,
     pub whole: bool,
+    pub started_at: DateTime<Utc>,
+    pub started_by: String,
 }
 
 impl Unfinished {
@@ -96,9 +130,29 @@ impl Unfinished {
     }
 }
 
-/// The reindexes that were cut short, the newest first.
-pub async fn unfinished(connection: &mut PgConnection) -> Result<Vec<Unfinished>, Error> {
-    Ok(sqlx::query_as(include_str!("unfinished.sql")).fetch_all(connection).await?)
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self
+            .value
+            .as_deref()
+            .map_or(String::new(), |value| format!(" {}", printable(value)));
+        write!(
+            f,
+            "reindex {} of {} ({}{value}), started {} by {}, {} scheduled",
+            self.id,
+            self.collection,
+            printable(&self.tag),
+            self.started_at.format("%Y-%m-%d %H:%M UTC"),
+            printable(&self.started_by),
+            self.scheduled
+        )
+    }
+}
+
+/// The reindexes that are not finished, the newest first: of one collection, or one of them, if that is said.
+pub async fn unfinished(connection: &mut PgConnection, collection: Option<&str>, id: Option<i64>) -> Result<Vec<Unfinished>, Error> {
+    let found = sqlx::query_as(include_str!("unfinished.sql")).bind(collection).bind(id);
+    Ok(found.fetch_all(connection).await?)
 }
 
 async fn begin(connection: &mut PgConnection, request: &Request) -> Result<i64, Error> {

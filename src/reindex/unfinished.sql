@@ -1,5 +1,7 @@
-select id, collection, tag, value, scheduled, anew, scope is null and period_from is null and keys is null as whole
+select id, collection, tag, value, scheduled, anew, scope is null and period_from is null and keys is null as whole, started_at, started_by
   from catchword.reindex
  where finished_at is null
+   and ($1::text is null or collection = $1)
+   and ($2::bigint is null or id = $2)
  order by id desc
  limit 20

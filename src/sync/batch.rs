@@ -189,7 +189,7 @@ fn count(jobs: &[Job], keys: &HashMap<&str, Key>, written: &Written) -> Outcome 
     outcome
 }
 
-/// Tells the breakers and the pace what was seen, and blocks a collection whose index or view is at fault.
+/// Tells the breakers and the pace what was seen, and says whether the collection's index or view is at fault.
 fn note_health(
     inner: &Inner,
     collection: &Collection,
@@ -214,6 +214,8 @@ fn note_health(
             Answer::Denied(_) | Answer::Unreachable(_) | Answer::Unknown(_) | Answer::Unavailable(_)
         )
     };
+    let blocked = |a: &Answer| matches!(a, Answer::Blocked(_));
+    let blocking = failed_look.clone().filter(blocked).or_else(|| worst(blocked));
     match failed_look.or_else(|| worst(is_failure)) {
         Some(answer) => inner.breakers.note(name, &answer),
         None => inner.breakers.succeeded(name),
@@ -222,23 +224,21 @@ fn note_health(
         Some(_) => inner.pace.slower(),
         None => inner.pace.faster(),
     }
-    if let Some(Answer::Blocked(why)) = worst(|a| matches!(a, Answer::Blocked(_))) {
-        outcome.blocked.insert(name.clone(), why.clone());
+    if let Some(Answer::Blocked(why)) = blocking {
+        outcome.blocked.insert(name.clone(), why);
     } else if let Some(error) = mass_refusal(findings.values()) {
-        outcome
-            .blocked
-            .insert(name.clone(), format!("over half of a batch was refused with one error: {error}"));
+        outcome.refusing.insert(name.clone(), error);
     }
 }
 
-/// Carries out what becomes of each job. In a blocked collection nothing is charged to anybody.
+/// Carries out what becomes of each job. Where index or view are at fault, nothing is charged to anybody.
 async fn settle(
     connection: &mut PgConnection,
     jobs: &[Job],
     findings: &HashMap<&str, Finding>,
     outcome: &mut Outcome,
 ) -> Result<(), Error> {
-    let blocked = !outcome.blocked.is_empty();
+    let nobodys_fault = !outcome.blocked.is_empty() || !outcome.refusing.is_empty();
     let (mut settled, mut postponed, mut charges, mut burials) = (vec![], vec![], vec![], vec![]);
     for job in jobs {
         let decided = findings.get(job.key.as_str()).map_or(Fate::Leave, |finding| fate(job, finding));
@@ -246,7 +246,7 @@ async fn settle(
             Fate::Settle => settled.push(job.id),
             Fate::Leave => outcome.left += 1,
             Fate::Postpone => postponed.push(job.id),
-            Fate::PushBack { .. } | Fate::Bury { .. } if blocked => postponed.push(job.id),
+            Fate::PushBack { .. } | Fate::Bury { .. } if nobodys_fault => postponed.push(job.id),
             Fate::PushBack { error, due } => charges.push(job::Charge { id: job.id, error, due }),
             Fate::Bury { reason, error } => {
                 tracing::warn!(job = job.id, reason = reason.name(), "buried: {error}");

@@ -137,22 +137,22 @@ impl Catchword {
             };
             match batch::batch(&self.inner, &collection, transaction, &jobs).await {
                 Ok(done) => {
-                    self.inner
-                        .set_blocked(&collection.name, done.blocked.get(&collection.name).cloned());
+                    let (blocked, refusing) = (done.blocked.get(&collection.name), done.refusing.get(&collection.name));
+                    self.inner.note_fault(&collection.name, blocked, refusing);
                     if !done.blocked.is_empty() || self.inner.breakers.why(&collection.name).is_some() {
                         walks.lock().await.end(&collection.name);
                     }
                     outcome.add(done);
                 }
                 Err(Error::View(why)) => {
-                    self.inner.set_blocked(&collection.name, Some(why.clone()));
+                    self.inner.note_fault(&collection.name, Some(&why), None);
                     walks.lock().await.end(&collection.name);
                     outcome.blocked.insert(collection.name.clone(), why);
                 }
-                // the view was too slow for so many
-                Err(error) if error.sqlstate().as_deref() == Some("57014") => {
+                // the view was too slow for so many, or a lock was not had: nobody else has to wait for that
+                Err(error) if matches!(error.sqlstate().as_deref(), Some("57014" | "55P03" | "40P01")) => {
                     self.inner.pace.slower();
-                    tracing::warn!(collection = collection.name, "a statement took too long; the next batch is smaller");
+                    tracing::warn!(collection = collection.name, "the next batch is smaller: {error}");
                     walks.lock().await.end(&collection.name);
                 }
                 Err(error) => return Err(error),

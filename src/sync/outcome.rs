@@ -35,6 +35,9 @@ pub struct Outcome {
     pub verdicts: BTreeMap<&'static str, u64>,
     /// Collections that could not be worked on, and why.
     pub blocked: BTreeMap<String, String>,
+    /// Collections of which over half of a batch was refused with one error, and the error: the view or the mapping is at fault, so
+    /// nobody is charged. What is not refused goes on.
+    pub refusing: BTreeMap<String, String>,
     /// Why nothing is sent to Elasticsearch at the moment, if so.
     pub breaker: Option<String>,
     /// Batches that were committed.
@@ -53,6 +56,11 @@ impl Outcome {
     /// Was there anything to say? A quiet pass is not logged; a block and an open breaker are logged when they begin and end.
     pub fn is_quiet(&self) -> bool {
         self.claimed == 0 && self.touched == 0
+    }
+
+    /// Can everything be worked on?
+    pub fn is_well(&self) -> bool {
+        self.blocked.is_empty() && self.refusing.is_empty() && self.breaker.is_none()
     }
 
     /// Counts a key's verdict.
@@ -78,6 +86,7 @@ impl Outcome {
             *self.verdicts.entry(verdict).or_default() += count;
         }
         self.blocked.extend(other.blocked);
+        self.refusing.extend(other.refusing);
         self.breaker = other.breaker.or(self.breaker.take());
     }
 }
@@ -102,6 +111,12 @@ impl fmt::Display for Outcome {
         write!(f, " in {:.2} s", self.took.as_secs_f64())?;
         for (collection, why) in &self.blocked {
             write!(f, "; {collection} is blocked: {why}")?;
+        }
+        for (collection, error) in &self.refusing {
+            write!(
+                f,
+                "; over half of a batch of {collection} is refused with one error, nobody is charged: {error}"
+            )?;
         }
         if let Some(why) = &self.breaker {
             write!(f, "; elasticsearch is left alone for a while: {why}")?;

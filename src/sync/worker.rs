@@ -15,8 +15,13 @@ use uuid::Uuid;
 use super::Trial;
 use crate::{Catchword, Error};
 
-/// A loop that has not come round for this long is stuck. Longer than a tick and the longest pass together.
+/// How often a waiting worker shows itself, where ticks are rarer.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(75);
+/// A loop that has not come round for this long is stuck. Longer than the longest pass.
 const STUCK: Duration = Duration::from_secs(300);
+
+/// How often a tick that does not end looks around.
+const LOOK_AROUND: Duration = Duration::from_secs(30);
 
 /// A worker for collections of a [`Catchword`].
 #[derive(Clone)]
@@ -66,6 +71,14 @@ impl Worker {
                 biased;
                 () = stop.cancelled() => break,
                 () = wake.notified() => {}
+                // to wait for a tick is not to be stuck, however long it is
+                () = tokio::time::sleep(SIGN_OF_LIFE) => {
+                    self.alive();
+                    if let Err(error) = self.renew().await {
+                        tracing::debug!("no sign of life could be given: {error}");
+                    }
+                    continue;
+                }
             }
             // in a task of its own: a panic in a pass does not end the worker
             let (worker, token) = (self.clone(), stop.clone());
@@ -92,8 +105,28 @@ impl Worker {
         Ok(clock)
     }
 
+    /// Passes until nothing moves. A queue that never ends does not keep it from looking around: pauses, triggers and targets are read
+    /// anew, and blocked collections tried again.
     async fn tick(&self, stop: &CancellationToken) -> Result<(), Error> {
         let names: Vec<&str> = self.collections.iter().map(String::as_str).collect();
+        let mut looked_around: Option<Instant> = None;
+        while !stop.is_cancelled() {
+            let mut trial = Trial::Over;
+            if looked_around.is_none_or(|at| at.elapsed() > LOOK_AROUND) {
+                self.look_around().await?;
+                looked_around = Some(Instant::now());
+                trial = Trial::Allowed;
+            }
+            let outcome = self.catchword.pass(&self.name, &names, trial, stop).await?;
+            self.alive();
+            if !outcome.moved() {
+                break;
+            }
+        }
+        self.renew().await
+    }
+
+    async fn look_around(&self) -> Result<(), Error> {
         if sqlx::query_scalar(include_str!("note_server.sql"))
             .fetch_one(&self.catchword.inner.pool)
             .await?
@@ -101,16 +134,6 @@ impl Worker {
             tracing::error!("this is another Postgres server or timeline than before: commits may be lost; run: catchword reindex --all");
         }
         self.catchword.refresh().await?;
-        self.renew().await?;
-        let mut trial = Trial::Allowed;
-        while !stop.is_cancelled() {
-            let outcome = self.catchword.pass(&self.name, &names, trial, stop).await?;
-            self.alive();
-            if !outcome.moved() {
-                break;
-            }
-            trial = Trial::Over;
-        }
         self.renew().await
     }
 

@@ -110,12 +110,12 @@ async fn a_key_deleted_and_inserted_again_by_overlapping_transactions_is_found()
     let world = World::new().await;
     let key = world.in_step("acct:a", "first life").await;
     let mut deleting = world.pool.begin().await.unwrap();
-    sqlx::query("delete from annotation where id = $1::text::uuid")
+    sqlx::query("update annotation set text = 'last words' where id = $1::text::uuid")
         .bind(&key)
         .execute(&mut *deleting)
         .await
         .unwrap();
-    // the insert draws its number, then waits at the unique index for the delete
+    // the insert draws its number, then waits at the unique index for the row's fate
     let inserting = tokio::spawn({
         let (pool, key) = (world.pool.clone(), key.clone());
         async move {
@@ -133,6 +133,12 @@ async fn a_key_deleted_and_inserted_again_by_overlapping_transactions_is_found()
             == 1
     })
     .await;
+    // the delete draws later, and commits first
+    sqlx::query("delete from annotation where id = $1::text::uuid")
+        .bind(&key)
+        .execute(&mut *deleting)
+        .await
+        .unwrap();
     deleting.commit().await.unwrap();
     inserting.await.unwrap();
 

@@ -1,12 +1,30 @@
 //! Promises, each a test that can fail: on a real Postgres and a real Elasticsearch, in a fresh world full of noise.
 
+// a test never cancels its own begin
+#![allow(clippy::disallowed_methods)]
+
 mod common;
+
+mod architecture;
+mod attach;
+mod cli;
+mod deploy;
 mod direct;
+mod documents;
+mod elastic;
 mod interleavings;
 mod outage;
 mod queue;
+mod refusals;
 mod refused;
+mod reindex;
 mod related;
 mod restart;
+mod roles;
+mod schema;
+mod simulator;
+mod statements;
+mod status;
+mod storm;
 mod verdicts;
 mod workers;

@@ -62,14 +62,14 @@ async fn when_over_half_are_refused_with_one_error_nobody_is_charged_and_it_mend
     lift_limits(&world).await;
     world.sql("insert into annotation (userid, target_uri, target_uri_normalized) select repeat('x', 40000) || i, 'u', 'u' from generate_series(1, 60) i").await;
     let outcome = world.pass().await;
-    assert!(outcome.blocked.contains_key("annotation"), "{outcome}");
+    assert!(outcome.refusing["annotation"].contains("userid"), "{outcome}");
     assert_eq!((outcome.pushed_back, outcome.buried, outcome.postponed), (0, 0, 60));
     assert_eq!(world.one::<i64>("select count(*) from catchword.job where attempts > 0").await, 0);
 
     world.sql("update annotation set userid = right(userid, 20)").await;
     world.make_due().await;
     let outcome = world.catchword.drain("test", &["annotation"]).await.unwrap();
-    assert!(outcome.blocked.is_empty(), "lifted by a small batch that succeeds: {outcome}");
+    assert!(outcome.is_well(), "{outcome}");
     assert_eq!(world.found("annotation").await.len(), 60);
 }
 
@@ -159,4 +159,70 @@ async fn a_view_that_cannot_be_read_blocks_its_collection_and_charges_nobody() {
     world.sql("alter view annotation_document_away rename to annotation_document").await;
     world.catchword.drain("test", &["annotation"]).await.unwrap();
     assert_eq!(world.found("annotation").await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_thousand_refused_documents_delay_ten_good_ones_by_no_pass() {
+    let world = World::new().await;
+    lift_limits(&world).await;
+    world.sql("insert into annotation (userid, target_uri, target_uri_normalized) select repeat('x', 33000) || i, 'u', 'u' from generate_series(1, 1000) i").await;
+    world.sql("insert into annotation (userid, target_uri, target_uri_normalized) select repeat('x', 33000) || i, 'u', 'u' from generate_series(1, 1000) i").await;
+    world.sql("insert into annotation (userid, target_uri, target_uri_normalized) select repeat('x', 33000) || i, 'u', 'u' from generate_series(1, 1000) i").await;
+    world.sql("insert into annotation (userid, target_uri, target_uri_normalized) select 'acct:' || i, 'u', 'u' from generate_series(1, 10) i").await;
+    let first = world.pass().await;
+    assert_eq!((first.claimed, first.written), (3010, 10), "{first}");
+    assert_eq!(world.pass().await.settled, 10);
+    assert_eq!(world.found("annotation").await.len(), 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_for_which_the_view_takes_too_long_is_refused_alone() {
+    let world = World::with(Layout {
+        sql: "create table slow (id integer primary key, catchword_revision bigint);
+              comment on column slow.catchword_revision is 'catchword: revision';
+              create view slow_document as select id as key, catchword_revision as revision,
+                json_build_object('text', case when id = 33 then pg_sleep(60)::text else 'quick' end) as body from slow;"
+            .into(),
+        more: "[[collection]]\nname = \"slow\"\ntable = \"slow\"\nkey = \"id\"\nview = \"slow_document\"\nmapping = \"bystander.json\"\ndelay = \"0s\"\n".into(),
+        ..Layout::default()
+    })
+    .await;
+    world.sql("insert into slow select generate_series(1, 40)").await;
+    let outcome = world.catchword.sync("test", &["slow"]).await.unwrap();
+    assert_eq!((outcome.written, outcome.pushed_back), (39, 1), "{outcome}");
+    assert_eq!(
+        world.all::<String>("select key from catchword.job where attempts = 1").await,
+        ["33"]
+    );
+    world.noise_is_untouched().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_a_row_makes_the_view_raise_is_that_rows_fault() {
+    let world = World::with(Layout {
+        sql: "create table picky (id integer primary key, catchword_revision bigint);
+              comment on column picky.catchword_revision is 'catchword: revision';
+              create function pick(id integer) returns text language plpgsql stable as $$
+              declare found_one integer;
+              begin
+                if id = 5 then select 1 into strict found_one where false; end if;
+                if id = 6 then assert false, 'six'; end if;
+                if id = 7 then return (select unnest(array['two', 'rows'])); end if;
+                return 'fine';
+              end $$;
+              create view picky_document as select id as key, catchword_revision as revision, json_build_object('text', pick(id)) as body from picky;"
+            .into(),
+        more: "[[collection]]\nname = \"picky\"\ntable = \"picky\"\nkey = \"id\"\nview = \"picky_document\"\nmapping = \"bystander.json\"\ndelay = \"0s\"\n".into(),
+        ..Layout::default()
+    })
+    .await;
+    world.sql("insert into picky select generate_series(1, 10)").await;
+    let outcome = world.catchword.sync("test", &["picky"]).await.unwrap();
+    assert_eq!((outcome.written, outcome.pushed_back), (7, 3), "{outcome}");
+    assert_eq!(
+        world
+            .all::<String>("select key from catchword.job where attempts = 1 order by key")
+            .await,
+        ["5", "6", "7"]
+    );
 }

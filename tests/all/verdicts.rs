@@ -18,7 +18,7 @@ async fn a_missing_document_is_written_now_and_settled_by_the_next_pass() {
     assert_eq!((second.written, second.settled), (0, 1), "{second}");
     assert_eq!(second.verdicts, [("current", 1)].into());
     assert_eq!(world.jobs().await, 0);
-    assert_eq!(world.found("annotation").await, [key.clone()]);
+    assert_eq!(world.found("annotation").await, std::slice::from_ref(&key));
     assert_eq!(world.source("annotation", &key).await.unwrap()["text"], json!("hello"));
     world.noise_is_untouched().await;
 }

@@ -13,6 +13,8 @@
 //! `catchword.toml`, and the three routes that write through
 //! [`store_and_schedule`](catchword::Catchword::store_and_schedule).
 
+#![forbid(unsafe_code)]
+
 mod migrate;
 
 pub mod annotation;

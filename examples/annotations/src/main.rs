@@ -1,5 +1,7 @@
 //! The annotation service's binary: `annotation-api migrate | serve | generate`.
 
+#![forbid(unsafe_code)]
+
 mod cli;
 
 use std::process::ExitCode;

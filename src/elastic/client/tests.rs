@@ -1,6 +1,7 @@
 //! A scripted server, for what a real one cannot be made to do: break a connection, stay silent, cut an answer short.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

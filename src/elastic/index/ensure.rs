@@ -27,11 +27,18 @@ pub enum Done {
 }
 
 impl Elastic {
+    /// Refuses what `ensure_index` would refuse, and makes nothing.
+    pub async fn check_index(&self, plan: &IndexPlan) -> Result<(), Error> {
+        next_step(plan, &self.see(&names(plan).each_ref().map(String::as_str)).await?)?;
+        Ok(())
+    }
+
     /// Makes sure that the collection has its index with both aliases. Doing it again changes nothing.
     pub async fn ensure_index(&self, plan: &IndexPlan) -> Result<Ensured, Error> {
         let create = plan.create_request()?;
         let first = plan.target();
-        let names = [plan.alias.as_str(), first.index(), &first.write_alias()];
+        let names = names(plan);
+        let names = names.each_ref().map(String::as_str);
         let mut next = next_step(plan, &self.see(&names).await?)?;
         if next == Step::Create {
             if self.create(first.index(), &create).await? {
@@ -100,6 +107,12 @@ impl Elastic {
         .await?;
         Ok(())
     }
+}
+
+/// Every name that a collection's first index takes.
+fn names(plan: &IndexPlan) -> [String; 3] {
+    let first = plan.target();
+    [plan.alias.clone(), first.index().to_owned(), first.write_alias()]
 }
 
 #[derive(Debug, PartialEq)]

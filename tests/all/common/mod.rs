@@ -1,5 +1,6 @@
 //! The world of a test: a fresh database, fresh index names, and noise on both sides that must never be touched.
 
+mod checker;
 mod elastic;
 mod gate;
 mod noise;

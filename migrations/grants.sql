@@ -1,0 +1,83 @@
+-- The roles of an installation, and each right they need with its reason. For psql:
+--
+--   psql -v migrator=app_owner -v worker=catchword_worker -v application=app -f migrations/grants.sql
+--
+-- Run it as a superuser, or as a role that may create roles and owns the database: once before the first `catchword migrate`, so that
+-- the migrator may make the schema, and again after each `catchword migrate`, so that the worker may use what is new. Repeating it
+-- changes nothing. Roles that are missing are made without a password: `alter role … password …` is yours.
+--
+--   migrator     runs `catchword migrate`, `detach`. Owns the schema catchword and the application's tables and views, because only an
+--                owner can add a column and, with its functions, write rows whoever the caller is.
+--   worker       runs `catchword worker`, `sync`, `reindex`, `status`, `explain`. Reads the attached tables and views, never writes
+--                them: what it changes there it changes through functions of the migrator's.
+--   application  writes its own tables. It has no right here but what everybody has: to find the sequence and to draw from it. The
+--                triggers leave the jobs with the migrator's rights.
+--
+-- An application that calls catchword's library itself (`store_and_schedule`) reads as the worker does: grant it the worker's role.
+\set ON_ERROR_STOP on
+\set QUIET on
+\pset tuples_only on
+\if :{?migrator}
+\else
+  \echo 'say who: -v migrator=… -v worker=… -v application=…'
+  \quit
+\endif
+
+begin;
+
+select format('create role %I login', name)
+  from unnest(array[:'migrator', :'worker', :'application']) as wanted (name)
+ where not exists (select from pg_catalog.pg_roles where rolname = wanted.name)
+\gexec
+
+-- migrator: to make the schema catchword, the first time
+select format('grant connect, create on database %I to %I', current_database(), :'migrator') \gexec
+-- worker, application: to come in, also where public may not
+select format('grant connect on database %I to %I, %I', current_database(), :'worker', :'application') \gexec
+
+-- The rest needs the schema.
+select to_regclass('catchword._migrations') is not null as there \gset
+\if :there
+
+-- To see which version the schema is, which collections there are, who we are, what is paused, how far a reindex came.
+grant select on catchword._migrations, catchword.collection, catchword.installation, catchword.pause, catchword.reindex to :"worker";
+-- To claim (a row lock needs update), to push back, to settle and to bury. Never to insert: jobs come from triggers and functions.
+grant select, update, delete on catchword.job to :"worker";
+-- To bury, to show, and to drop the dead letters of a key that settled.
+grant select, insert, delete on catchword.dead_job to :"worker";
+-- To know the number of a delete.
+grant select on catchword.tombstone to :"worker";
+-- To give a sign of life, and to forget workers that vanished.
+grant select, insert, update, delete on catchword.worker to :"worker";
+
+-- To see whether the triggers are in place.
+grant execute on function catchword.broken_triggers(text) to :"worker";
+-- To give rows a new number: after a change of a related table, and where Elasticsearch is ahead.
+grant execute on function catchword.touch(text, text[], boolean), catchword.expand_touches(text, integer) to :"worker";
+-- To lift the sequence above a version seen in Elasticsearch, and to notice another server.
+grant execute on function catchword.raise_revision(bigint), catchword.note_server() to :"worker";
+-- To record a delete that nobody recorded.
+grant execute on function catchword.record_gone(text, text[]) to :"worker";
+-- To reindex, and to schedule by hand.
+grant execute on function
+  catchword.schedule(text, text[], text, integer, interval),
+  catchword.reindex_start(text, text, text, timestamptz, timestamptz, text[], boolean, boolean, text),
+  catchword.reindex_count(bigint),
+  catchword.reindex_chunk(bigint, integer),
+  catchword.reindex(text, text, text, timestamptz, timestamptz, text[], boolean, boolean, text)
+  to :"worker";
+grant execute on procedure catchword.run_reindex(bigint, integer) to :"worker";
+
+-- To read what a document is made of: each attached table and its view, and the schemas they are in.
+select format('grant usage on schema %I to %I', nspname, :'worker')
+  from (select n.nspname from catchword.collection c join pg_catalog.pg_class r on r.oid in (c.source, to_regclass(c.view))
+          join pg_catalog.pg_namespace n on n.oid = r.relnamespace group by 1) as needed
+\gexec
+select format('grant select on %s, %s to %I', source, view, :'worker')
+  from catchword.collection
+ where exists (select from pg_catalog.pg_class where oid = source) and to_regclass(view) is not null
+\gexec
+
+\endif
+
+commit;

@@ -1,0 +1,13 @@
+-- Reindexes everything of a collection, behind all live writes and all smaller reindexes. It does not ask.
+--
+--   psql "$DATABASE_URL" -f reindex/all.sql
+--
+-- Also: -v collection=NAME (default: annotation), -v anew=true, -v hidden=true.
+
+\set ON_ERROR_STOP on
+\set QUIET on
+\set SHOW_CONTEXT never
+\ir options.sql
+
+select catchword.reindex_start(:'collection', p_hidden => :'hidden', p_anew => :'anew') as id \gset
+\ir run.sql

@@ -1,0 +1,181 @@
+//! Delay, tag, trace and watch; and a mass update that stands behind live writes.
+
+use catchword::job::{Cursor, claim};
+
+use super::{attached, attached_with, forget, keys, number};
+use crate::common::World;
+
+/// Writes one row after `setting` was set, and returns the seconds its job waits.
+async fn delay_after(world: &World, name: &str, value: &str) -> i64 {
+    forget(world).await;
+    let quoted = value.replace('\'', "''");
+    world
+        .sql(&format!(
+            "begin; select set_config('{name}', '{quoted}', true); insert into item (id) values (1); update item set text = 'x'; delete from item; commit"
+        ))
+        .await;
+    assert_eq!(keys(world).await, ["1", "1", "1"], "{name} = {value:?}");
+    let waits: Vec<i64> = world
+        .all("select distinct extract(epoch from scheduled_at - enqueued_at)::bigint from catchword.job")
+        .await;
+    assert_eq!(waits.len(), 1, "{waits:?}");
+    waits[0]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nonsense_in_a_setting_never_fails_a_write() {
+    let world = attached().await;
+    let long = "x".repeat(1000);
+    let unicode = "é漢😀".repeat(200);
+    for name in ["catchword.delay", "catchword.tag", "catchword.traceparent"] {
+        for value in [
+            "",
+            " ",
+            "abc",
+            "1 day",
+            "99999",
+            "9999",
+            "3601",
+            "-1",
+            "1.5",
+            "1e3",
+            "0x10",
+            "60\n",
+            "'; drop table item; --",
+            "\\",
+            "%s",
+            "null",
+            "٣",
+            "99999999999999999999",
+            &long,
+            &unicode,
+        ] {
+            assert_eq!(delay_after(&world, name, value).await, 60, "{name} = {value:?} is passed over");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delay_in_whole_seconds_up_to_an_hour_is_taken() {
+    let world = attached_with("delay = \"7s\"").await;
+    assert_eq!(delay_after(&world, "catchword.delay", "0").await, 0);
+    assert_eq!(delay_after(&world, "catchword.delay", "3600").await, 3600);
+    assert_eq!(delay_after(&world, "catchword.delay", "0042").await, 42);
+    assert_eq!(delay_after(&world, "catchword.delay", "").await, 7, "else the collection's own");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tag_and_a_trace_are_kept_and_cut() {
+    let world = attached().await;
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    world
+        .sql(&format!(
+            "begin; select set_config('catchword.tag', repeat('é', 1000), true), set_config('catchword.traceparent', '{trace}', true); insert into item (id) values (1); commit"
+        ))
+        .await;
+    assert_eq!(world.one::<String>("select tag from catchword.job").await, "é".repeat(100));
+    assert_eq!(world.one::<String>("select traceparent from catchword.job").await, trace);
+
+    forget(&world).await;
+    world.sql("update item set text = 'x'").await;
+    assert_eq!(world.one::<String>("select tag from catchword.job").await, "update");
+    assert_eq!(world.one::<Option<String>>("select traceparent from catchword.job").await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_of_unwatched_columns_is_passed_over() {
+    let world = attached_with("watch = [\"text\"]").await;
+    world.sql("insert into item (id, text) values (1, 'a'), (2, 'b'), (3, null)").await;
+    assert_eq!(keys(&world).await, ["1", "2", "3"]);
+    forget(&world).await;
+    let before = number(&world, 1).await;
+
+    world.sql("update item set label = 'other'").await;
+    world.sql("update item set text = text").await;
+    assert_eq!(keys(&world).await, [""; 0]);
+    assert_eq!(number(&world, 1).await, before);
+
+    world
+        .sql("update item set label = 'third', text = case id when 1 then 'a' when 2 then 'changed' end")
+        .await;
+    assert_eq!(keys(&world).await, ["2"], "of three updated rows one changed what is watched");
+    assert_eq!(number(&world, 1).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_key_and_the_revision_are_always_watched() {
+    let world = attached_with("watch = [\"text\"]").await;
+    world.sql("insert into item (id) values (1), (2)").await;
+    let before = number(&world, 2).await;
+    forget(&world).await;
+
+    world.sql("update item set id = 10 where id = 1").await;
+    assert_eq!(keys(&world).await, ["1", "10"]);
+
+    forget(&world).await;
+    world.sql("update item set catchword_revision = 1 where id = 2").await;
+    assert_eq!(keys(&world).await, ["2"]);
+    assert!(number(&world, 2).await > before, "nobody can put a number of his own there");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_of_the_writers_own_is_never_taken() {
+    let world = attached().await;
+    let drawn: i64 = world.one("select last_value from catchword.revision").await;
+    world
+        .sql("insert into item (id, catchword_revision) values (1, 4611686018427387904), (2, -1), (3, null)")
+        .await;
+    world.sql("update item set catchword_revision = 7 where id = 2").await;
+    for id in 1..=3 {
+        let number = number(&world, id).await;
+        assert!(number > drawn && number < drawn + 100, "{number}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mass_update_is_spaced_and_stands_behind_live_writes() {
+    let world = attached_with("delay = \"0s\"").await;
+    world.sql("insert into item (id) select generate_series(1, 1000)").await;
+    assert_eq!(
+        world.all::<i32>("select distinct priority from catchword.job").await,
+        [1],
+        "a thousand are still live"
+    );
+    world.sql("insert into item (id) values (1001), (1002)").await;
+    forget(&world).await;
+
+    world.sql("update item set text = 'renamed' where id <= 1001").await;
+    assert_eq!(world.all::<i32>("select distinct priority from catchword.job").await, [100]);
+    let spaced: bool = world
+        .one("select count(*) = 1001 and count(distinct enqueued_at) = 1001 and max(enqueued_at) - min(enqueued_at) = interval '1000 microseconds' from catchword.job")
+        .await;
+    assert!(spaced);
+
+    world.sql("update item set text = 'live' where id = 1002").await;
+    let mut connection = world.pool.acquire().await.unwrap();
+    sqlx::query("begin").execute(&mut *connection).await.unwrap();
+    let first = claim(&mut connection, "item", Cursor::TOP, 2).await.unwrap();
+    assert_eq!(first[0].key, "1002", "the write that came last is claimed first");
+    assert_eq!((first[0].priority, first[1].priority), (1, 100));
+    sqlx::query("rollback").execute(&mut *connection).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mass_inserts_deletes_and_truncates_stand_behind_live_writes_too() {
+    let world = attached().await;
+    for statement in [
+        "insert into item (id) select generate_series(1, 1001)",
+        "delete from item",
+        "insert into item (id) select generate_series(1, 1001)",
+        "truncate item",
+    ] {
+        world.sql(statement).await;
+        assert_eq!(
+            world.all::<i32>("select distinct priority from catchword.job").await,
+            [100],
+            "{statement}"
+        );
+        assert_eq!(keys(&world).await.len(), 1001, "{statement}");
+        forget(&world).await;
+    }
+}

@@ -1,0 +1,107 @@
+//! Compares both sides, every key both ways, by revision and content.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use sqlx::Row;
+
+use super::World;
+
+/// What Postgres wants of a key: the version, and the document if there is to be one.
+type Wants = BTreeMap<String, (i64, Option<Value>)>;
+
+impl World {
+    /// Every key of `annotation` agrees, both ways. To be asked when nothing is open or in flight.
+    pub async fn both_sides_agree(&self) {
+        let wants = self.wants("").await;
+        let has = self.everything_in_the_index().await;
+        for (key, (version, body)) in &wants {
+            let Some((seen, source)) = has.get(key) else {
+                panic!("{key} is lost: Postgres wants {version}, the index has nothing")
+            };
+            match body {
+                Some(body) => {
+                    assert_eq!(seen, version, "{key} is stale or ahead");
+                    assert_eq!(source, body, "{key} has other content under version {version}");
+                }
+                None => assert_eq!(
+                    source,
+                    &json!({ "catchword_deleted": true }),
+                    "{key} is a ghost: gone at {version}, seen at {seen}"
+                ),
+            }
+        }
+        for (key, (seen, source)) in &has {
+            let gone = source == &json!({ "catchword_deleted": true });
+            assert!(
+                gone || wants.contains_key(key),
+                "{key} is a ghost that Postgres never had, at {seen}"
+            );
+        }
+    }
+
+    /// Promise 3, at any instant: what the index does not show yet has a job or a dead letter.
+    pub async fn intent_is_durable(&self) {
+        let without_job =
+            "and not exists (select from catchword.job j where j.collection = 'annotation' and (j.key = keyed.key or j.name = 'touch'))
+                           and not exists (select from catchword.dead_job d where d.collection = 'annotation' and d.key = keyed.key)";
+        // the index is looked at after the snapshot: it can only be newer
+        let wants = self.wants(without_job).await;
+        let has = self.everything_in_the_index().await;
+        for (key, (version, body)) in wants {
+            let seen = has.get(&key).map(|(seen, _)| *seen);
+            let shown = if body.is_some() {
+                seen >= Some(version)
+            } else {
+                seen >= Some(version) || seen.is_none()
+            };
+            assert!(
+                shown,
+                "{key} is forgotten: Postgres wants {version}, the index has {seen:?}, and there is no job"
+            );
+        }
+    }
+
+    async fn wants(&self, condition: &str) -> Wants {
+        let sql = format!(
+            "select keyed.key, keyed.version, keyed.body from (
+               select v.key::text as key, greatest(coalesce(v.revision, 0), c.floor) as version, v.body::text as body
+                 from annotation_document v, catchword.collection c where c.name = 'annotation'
+               union all
+               select t.id::text, greatest(coalesce(t.catchword_revision, 0), c.floor) + 1, null
+                 from annotation t, catchword.collection c where c.name = 'annotation' and t.deleted
+               union all
+               select d.key, d.revision, null from catchword.tombstone d
+                where d.collection = 'annotation' and not exists (select from annotation t where t.id::text = d.key)
+             ) as keyed where true {condition}"
+        );
+        let rows = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch_all(&self.pool).await.unwrap();
+        rows.iter()
+            .map(|row| {
+                let body: Option<String> = row.get("body");
+                (
+                    row.get("key"),
+                    (row.get("version"), body.map(|body| serde_json::from_str(&body).unwrap())),
+                )
+            })
+            .collect()
+    }
+
+    /// Every document and tombstone, with its version, as a realtime look sees it.
+    pub async fn everything_in_the_index(&self) -> BTreeMap<String, (i64, Value)> {
+        self.http("POST", &format!("/{}/_refresh", self.index("annotation")), None).await;
+        let query = json!({ "size": 10_000, "version": true, "sort": ["_doc"] });
+        let (status, answer) = self
+            .http("POST", &format!("/{}/_search", self.index("annotation")), Some(query))
+            .await;
+        assert_eq!(status, 200, "{answer}");
+        let hits = answer["hits"]["hits"].as_array().unwrap().iter();
+        hits.map(|hit| {
+            (
+                hit["_id"].as_str().unwrap().to_owned(),
+                (hit["_version"].as_i64().unwrap(), hit["_source"].clone()),
+            )
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,241 @@
+//! What the documents say is true: their commands run, their names exist, their links lead somewhere.
+
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::Command;
+
+use crate::common::{Layout, World};
+
+/// A fenced block: what stands behind the backticks, and what is between them.
+struct Block {
+    info: String,
+    text: String,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_of_the_readme_run_in_their_order() {
+    let world = empty_world().await;
+    // two checkouts on one machine must not meet at the worker's usual port
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let script = script(&blocks(&read("README.md"))).replace("127.0.0.1:9090", &format!("127.0.0.1:{port}"));
+    let said = bash(&world, &script).await;
+    for promised in ["ready\n", "2 settled", "current: both sides agree", "found within three seconds"] {
+        assert!(said.contains(promised), "{promised:?} is not in:\n{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_touch_leaves_updated_at_alone_under_the_guard_of_the_adoption_page() {
+    let world = empty_world().await;
+    let (readme, adopt) = (blocks(&read("README.md")), blocks(&read("docs/adopt.md")));
+    let first = |info: &str| readme.iter().find(|block| block.info.starts_with(info)).unwrap();
+    let table = "alter table note add column updated_at timestamptz default 'epoch';\n\
+                 create function set_updated_at() returns trigger language plpgsql as 'begin new.updated_at := now(); return new; end';\n";
+    let mut script = script_of([first("sql"), first("toml"), first("json")].into_iter());
+    script.push_str(&psql(table));
+    script.push_str(&script_of(adopt.iter().filter(|block| block.info == "sql")));
+    script.push_str("catchword migrate\n");
+    bash(&world, &script).await;
+
+    let seen = "select (select catchword_revision from note where id = 1) || ' ' || (select updated_at = 'epoch' from note where id = 1)";
+    world.sql("select catchword.touch('note', array['1'])").await;
+    let touched: String = world.one(seen).await;
+    world.sql("update note set text = 'changed' where id = 1").await;
+    let changed: String = world.one(seen).await;
+    assert!(touched.ends_with(" true") && changed.ends_with(" false") && touched.split(' ').next() != changed.split(' ').next());
+}
+
+async fn empty_world() -> World {
+    let layout = Layout {
+        migrated: false,
+        ..Layout::default()
+    };
+    let world = World::with(layout).await;
+    std::fs::create_dir(world.folder.join("page")).unwrap();
+    world
+}
+
+/// Runs a script in an empty folder, with the binaries on the path; returns what it said.
+async fn bash(world: &World, script: &str) -> String {
+    let binaries = Path::new(env!("CARGO_BIN_EXE_catchword")).parent().unwrap();
+    let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
+    let ran = Command::new("bash")
+        .args(["-euo", "pipefail", "-c", script])
+        .current_dir(world.folder.join("page"))
+        .env_clear()
+        .env("PATH", path)
+        .env("DATABASE_URL", &world.database_url)
+        .env("ELASTICSEARCH_URL", &world.elasticsearch)
+        .env("CATCHWORD_INDEX_PREFIX", &world.prefix)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let ran = tokio::time::timeout(Duration::from_secs(120), ran).await;
+    let output = ran.expect("the commands did not end within two minutes").unwrap();
+    let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{script}\n--- said\n{said}\n--- complained\n{complained}");
+    said.into_owned()
+}
+
+/// One script, so that a variable or a background job of one block is there in the next. Its end ends them.
+fn script(blocks: &[Block]) -> String {
+    format!(
+        "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n{}",
+        script_of(blocks.iter())
+    )
+}
+
+fn script_of<'a>(blocks: impl Iterator<Item = &'a Block>) -> String {
+    let step = |Block { info, text }: &Block| match info.split_once(' ').unwrap_or((info, "")) {
+        ("sh", "") => text.clone(),
+        ("sh", "docker" | "make") | ("rust", "") => String::new(),
+        ("sql", "") => psql(text),
+        ("toml" | "json", file) => {
+            let file = file.strip_prefix("file=").expect("a file has a name");
+            format!("cat >{file} <<'FILE'\n{text}FILE\n")
+        }
+        _ => panic!("a block is marked {info:?}, and nothing checks that"),
+    };
+    blocks.map(step).collect()
+}
+
+fn psql(sql: &str) -> String {
+    format!("psql -Xq -v ON_ERROR_STOP=1 \"$DATABASE_URL\" <<'SQL'\n{sql}SQL\n")
+}
+
+#[test]
+fn the_rust_of_the_readme_is_a_doc_test_of_the_crate() {
+    let source = read("src/store.rs");
+    let documented: Vec<&str> = source
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("///"))
+        .map(|line| line.strip_prefix(' ').unwrap_or(line))
+        .collect();
+    let documented = documented.join("\n");
+    let blocks = blocks(&read("README.md"));
+    let rust: Vec<&Block> = blocks.iter().filter(|block| block.info == "rust").collect();
+    assert!(!rust.is_empty());
+    for block in rust {
+        assert!(documented.contains(block.text.trim_end()), "not in src/store.rs:\n{}", block.text);
+    }
+}
+
+#[test]
+fn the_make_commands_of_the_readme_are_targets() {
+    let makefile = read("Makefile");
+    let blocks = blocks(&read("README.md"));
+    let commands: Vec<&str> = blocks
+        .iter()
+        .filter(|block| block.info == "sh make")
+        .flat_map(|block| block.text.lines())
+        .collect();
+    for command in &commands {
+        let target = command.split_whitespace().nth(1).unwrap_or_default();
+        assert!(
+            command.starts_with("make ") && makefile.contains(&format!("\n{target}:")),
+            "{command}"
+        );
+    }
+    for target in ["test", "demo"] {
+        assert!(
+            commands.iter().any(|command| command.starts_with(&format!("make {target}"))),
+            "make {target}"
+        );
+    }
+}
+
+#[test]
+fn the_readme_names_every_key_variable_command_and_reason() {
+    let readme = read("README.md");
+    let mut wanted = BTreeSet::new();
+    for file in ["src/config/collection.rs", "src/config/worker.rs"] {
+        let source = read(file);
+        // of the keys of a touch, the example in the table is enough
+        let keys = source
+            .split("const TOUCH_KEYS")
+            .next()
+            .unwrap_or_default()
+            .split("Key {")
+            .skip(1)
+            .filter_map(|key| quoted(key.split_once("name:")?.1));
+        wanted.extend(keys.map(|key| format!("`{key}`")));
+    }
+    let environment = read("src/config/environment.rs");
+    let names = environment.split_once("const NAMES").unwrap().1.split_once("];").unwrap().0;
+    let names = names.split('"').skip(1).step_by(2);
+    // the twins of secrets are described once for all, and the PG… ones are Postgres' own
+    let documented = names.filter(|name| !name.starts_with("PG") && (!name.ends_with("_FILE") || *name == "ELASTICSEARCH_CA_FILE"));
+    wanted.extend(documented.map(|name| format!("`{name}`")));
+    let reasons = read("migrations/0001_tables.sql");
+    let reasons = reasons.split_once("check (reason in (").unwrap().1.split_once(')').unwrap().0;
+    wanted.extend(reasons.split('\'').skip(1).step_by(2).map(|reason| format!("| `{reason}` |")));
+    assert!(wanted.len() > 20, "{wanted:?}");
+    for name in wanted {
+        assert!(readme.contains(&name), "the README does not name {name}");
+    }
+}
+
+#[tokio::test]
+async fn the_readme_uses_the_commands_there_are() {
+    let help = Command::new(env!("CARGO_BIN_EXE_catchword")).arg("--help").output().await.unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let listed = help.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
+    let known: BTreeSet<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    for document in ["README.md", "docs/adopt.md", "CONTRIBUTING.md", "src/ARCHITECTURE.md"] {
+        let text = read(document);
+        let shell: String = blocks(&text)
+            .into_iter()
+            .filter(|block| block.info == "sh")
+            .map(|block| block.text)
+            .collect();
+        for used in text.split("`catchword ").skip(1).chain(shell.split("catchword ").skip(1)) {
+            let word = used.split(|c: char| !c.is_ascii_lowercase()).next().unwrap_or_default();
+            assert!(word.is_empty() || known.contains(word), "{document} says catchword {word}");
+        }
+    }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    for document in ["README.md", "docs/adopt.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+        let text = read(document);
+        let folder = root().join(document).parent().unwrap().to_owned();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap_or_default();
+            if !file.is_empty() && !file.contains("://") {
+                assert!(folder.join(file).exists(), "{document} leads to {link}");
+            }
+        }
+    }
+}
+
+fn blocks(markdown: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut lines = markdown.lines();
+    while let Some(line) = lines.next() {
+        if let Some(info) = line.strip_prefix("```") {
+            let text: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+            blocks.push(Block {
+                info: info.to_owned(),
+                text: text.join("\n") + "\n",
+            });
+        }
+    }
+    blocks
+}
+
+fn quoted(text: &str) -> Option<&str> {
+    text.split('"').nth(1)
+}
+
+fn read(file: &str) -> String {
+    std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}

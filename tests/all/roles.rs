@@ -1,0 +1,366 @@
+//! The roles of `migrations/grants.sql`: who needs which rights, and who has none.
+
+use catchword::Catchword;
+use catchword::config::{Config, Environment, Tls};
+use catchword::reindex::{self, Request};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
+use tokio::process::Command;
+use uuid::Uuid;
+
+use crate::common::{Layout, World};
+
+const GRANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/grants.sql");
+
+/// A world in which three roles of its own do everything. The world goes before its roles: they own what is in it.
+struct Roles {
+    world: World,
+    names: Names,
+}
+
+struct Names {
+    id: String,
+    server_url: String,
+}
+
+impl Names {
+    fn of(&self, role: &str) -> String {
+        format!("cw_{role}_{}", self.id)
+    }
+}
+
+/// Leaves no role behind, also after a panic.
+impl Drop for Names {
+    fn drop(&mut self) {
+        let roles = ["migrator", "worker", "application"].map(|role| self.of(role));
+        let server_url = self.server_url.clone();
+        let swept = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let mut server = PgConnection::connect(&server_url).await.unwrap();
+                for role in roles {
+                    let drop = format!("drop role if exists \"{role}\"");
+                    sqlx::query(AssertSqlSafe(drop)).execute(&mut server).await.unwrap();
+                }
+            });
+        });
+        _ = swept.join();
+    }
+}
+
+impl Roles {
+    /// The tables are the migrator's, the application may read and write them, everything is migrated and attached.
+    async fn new() -> Roles {
+        let id = Uuid::new_v4().simple().to_string()[..12].to_owned();
+        let names = Names {
+            id,
+            server_url: std::env::var("DATABASE_URL").unwrap(),
+        };
+        let world = World::with(Layout {
+            migrated: false,
+            ..Layout::default()
+        })
+        .await;
+        let roles = Roles { world, names };
+        // what comes from earlier migrations of the world's own, and what a careful operator takes from everybody
+        let database: String = roles.world.one("select current_database()::text").await;
+        roles.world.sql(&format!("revoke all on database {database} from public")).await;
+        roles.grant().await;
+        let (migrator, application) = (roles.names.of("migrator"), roles.names.of("application"));
+        for role in ["migrator", "worker", "application"] {
+            roles
+                .world
+                .sql(&format!("alter role {} password 'secret of {role}'", roles.names.of(role)))
+                .await;
+        }
+        for table in ["annotation", "document", "bystander"] {
+            roles.world.sql(&format!("alter table {table} owner to {migrator}")).await;
+            roles
+                .world
+                .sql(&format!(
+                    "grant select, insert, update, delete, truncate on {table} to {application}"
+                ))
+                .await;
+        }
+        for view in ["annotation_document", "bystander_document"] {
+            roles.world.sql(&format!("alter view {view} owner to {migrator}")).await;
+        }
+        Catchword::open(roles.config(), &roles.environment("migrator"))
+            .unwrap()
+            .migrate()
+            .await
+            .unwrap();
+        roles.grant().await;
+        roles
+    }
+
+    /// Runs the script as an operator does.
+    async fn grant(&self) {
+        let mut psql = Command::new("psql");
+        psql.args(["--no-psqlrc", "-d", &self.world.database_url]);
+        for role in ["migrator", "worker", "application"] {
+            psql.args(["-v", &format!("{role}={}", self.names.of(role))]);
+        }
+        let output = psql.args(["-f", GRANTS]).output().await.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}");
+        assert_eq!(said.trim(), "", "quiet when all is well");
+    }
+
+    fn config(&self) -> Config {
+        self.world.catchword.config().clone()
+    }
+
+    fn url(&self, role: &str) -> String {
+        let mut url = url::Url::parse(&self.world.database_url).unwrap();
+        url.set_username(&self.names.of(role)).unwrap();
+        url.set_password(Some(&format!("secret of {role}"))).unwrap();
+        url.to_string()
+    }
+
+    fn environment(&self, role: &str) -> Environment {
+        let url = self.url(role);
+        let get = |name: &str| match name {
+            "DATABASE_URL" => Some(url.clone()),
+            "ELASTICSEARCH_URL" => Some(self.world.elasticsearch.clone()),
+            "CATCHWORD_INDEX_PREFIX" => Some(self.world.prefix.clone()),
+            _ => None,
+        };
+        Environment::from_lookup(get, Tls::Verified).unwrap()
+    }
+
+    async fn pool(&self, role: &str) -> PgPool {
+        PgPool::connect(&self.url(role)).await.unwrap()
+    }
+
+    async fn worker(&self) -> Catchword {
+        Catchword::connect(self.config(), &self.environment("worker")).await.unwrap()
+    }
+}
+
+const INSERT: &str = "insert into annotation (userid, target_uri, target_uri_normalized, document_id)
+    select 'acct:a', 'http://x/', 'x', (select max(id) from document) from generate_series(1, 3)";
+
+async fn run(pool: &PgPool, sql: &str) -> Result<(), String> {
+    let done = sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(pool).await;
+    done.map(|_| ()).map_err(|error| {
+        error
+            .as_database_error()
+            .map_or_else(|| error.to_string(), |e| e.message().to_owned())
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_application_needs_no_grant_for_its_own_writes() {
+    let roles = Roles::new().await;
+    let application = roles.pool("application").await;
+    for write in [
+        "insert into document (web_uri, title) values ('x/', 'first')",
+        INSERT,
+        "update annotation set text = 'changed'",
+        "update annotation set id = gen_random_uuid() where id = (select max(id::text)::uuid from annotation)",
+        "update document set title = 'second'",
+        "delete from annotation where id = (select max(id::text)::uuid from annotation)",
+        "begin isolation level repeatable read; insert into annotation (userid, target_uri, target_uri_normalized) values ('acct:a', 'http://x/', 'x'); commit",
+        "truncate annotation",
+    ] {
+        run(&application, write).await.unwrap_or_else(|error| panic!("{write}: {error}"));
+        let jobs: i64 = roles.world.one("select count(*) from catchword.job").await;
+        assert_eq!(jobs > 0, !write.contains("into document"), "{write}");
+        roles.world.sql("delete from catchword.job").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_application_can_neither_see_nor_forge_jobs() {
+    let roles = Roles::new().await;
+    let application = roles.pool("application").await;
+    let owner = roles.names.of("application");
+    roles
+        .world
+        .sql(&format!(
+            "create schema own authorization {owner}; create table own.mine (id uuid primary key); alter table own.mine owner to {owner}"
+        ))
+        .await;
+    for (attempt, refusal) in [
+        ("select from catchword.job", "permission denied for table job"),
+        (
+            "insert into catchword.job (collection, key, priority, tag) values ('annotation', 'x', 1, 'x')",
+            "permission denied for table job",
+        ),
+        ("delete from catchword.tombstone", "permission denied for table tombstone"),
+        (
+            "update catchword.collection set floor = 0",
+            "permission denied for table collection",
+        ),
+        ("select from catchword.installation", "permission denied for table installation"),
+        (
+            "select catchword.schedule('annotation', '{}')",
+            "permission denied for function schedule",
+        ),
+        ("select catchword.reindex('annotation')", "permission denied for function reindex"),
+        (
+            "select catchword.raise_revision(1000)",
+            "permission denied for function raise_revision",
+        ),
+        (
+            "select catchword.raise_floor('annotation')",
+            "permission denied for function raise_floor",
+        ),
+        ("select catchword.touch('annotation', '{}')", "permission denied for function touch"),
+        ("select catchword.detach('annotation')", "permission denied for function detach"),
+        ("select setval('catchword.revision', 2)", "permission denied for sequence revision"),
+        ("create table catchword.mine (id bigint)", "permission denied for schema catchword"),
+        (
+            "create trigger forged after insert on own.mine referencing new table as new_rows for each statement execute function catchword.annotation_inserted()",
+            "permission denied for function catchword.annotation_inserted",
+        ),
+        (
+            "create trigger forged before insert on own.mine for each row execute function catchword.annotation_revision()",
+            "permission denied for function catchword.annotation_revision",
+        ),
+        (
+            "create trigger forged after delete on own.mine for each statement execute function catchword.annotation_touch_1()",
+            "permission denied for function catchword.annotation_touch_1",
+        ),
+        ("alter table annotation disable trigger all", "must be owner of table annotation"),
+    ] {
+        assert_eq!(run(&application, attempt).await, Err(refusal.to_owned()), "{attempt}");
+    }
+    // none of the functions, not only those named here
+    let open: Vec<String> = roles
+        .world
+        .all(&format!(
+            "select p.oid::regprocedure::text from pg_proc p where pronamespace = 'catchword'::regnamespace and has_function_privilege('{owner}', p.oid, 'execute')"
+        ))
+        .await;
+    assert_eq!(open, [""; 0]);
+    let readable: Vec<String> = roles
+        .world
+        .all(&format!(
+            "select relname::text from pg_class where relnamespace = 'catchword'::regnamespace and relkind in ('r', 'v') and has_table_privilege('{owner}', oid, 'select, insert, update, delete, truncate')"
+        ))
+        .await;
+    assert_eq!(readable, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_keeps_everything_in_step_with_its_own_rights() {
+    let roles = Roles::new().await;
+    let (application, catchword) = (roles.pool("application").await, roles.worker().await);
+    let world = &roles.world;
+    run(&application, "insert into document (web_uri, title) values ('x/', 'first')")
+        .await
+        .unwrap();
+    run(&application, INSERT).await.unwrap();
+    let key: String = world.one("select max(id::text) from annotation").await;
+
+    let outcome = catchword.drain("test", &["annotation"]).await.unwrap();
+    assert_eq!((outcome.written, outcome.settled), (3, 3), "{outcome}");
+
+    // a touch is expanded by a function of the migrator's
+    run(&application, "update document set title = 'second'").await.unwrap();
+    catchword.drain("test", &["annotation"]).await.unwrap();
+    assert_eq!(world.source("annotation", &key).await.unwrap()["document"]["title"], "second");
+
+    // a number is recorded for a document that nobody knows, and the sequence is lifted above one that is ahead
+    let stranger = Uuid::new_v4().to_string();
+    world.put("annotation", &stranger, 10, serde_json::json!({})).await;
+    world.put("annotation", &key, 1 << 40, serde_json::json!({})).await;
+    let request = Request {
+        collection: "annotation".into(),
+        keys: Some(vec![stranger.clone(), key.clone()]),
+        hidden: true,
+        ..Request::default()
+    };
+    let id = reindex::start(catchword.pool(), &request).await.unwrap();
+    assert_eq!(reindex::chunk(catchword.pool(), id, request.chunk()).await.unwrap(), 2);
+    crate::common::eventually("both are mended", async || {
+        world.sql("update catchword.job set scheduled_at = now()").await;
+        catchword.drain("test", &["annotation"]).await.unwrap();
+        world.jobs().await == 0
+    })
+    .await;
+    assert_eq!(world.source("annotation", &stranger).await.unwrap()["catchword_deleted"], true);
+    assert_eq!(world.version("annotation", &key).await, Some(world.revision(&key).await));
+    assert!(world.revision(&key).await > 1 << 40);
+
+    // a document that can never be indexed is buried
+    world
+        .sql("insert into catchword.job (collection, key, priority, tag) values ('annotation', 'no uuid', 1, 'test')")
+        .await;
+    catchword.drain("test", &["annotation"]).await.unwrap();
+    assert_eq!(world.one::<String>("select reason from catchword.dead_job").await, "bad_key");
+
+    let status = catchword.status().await.unwrap();
+    let annotation = status.collections.iter().find(|c| c.name == "annotation").unwrap();
+    assert_eq!(
+        (annotation.documents, annotation.census.dead, &annotation.blocked),
+        (Some(3), 1, &None)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_run_with_the_workers_rights() {
+    let roles = Roles::new().await;
+    run(&roles.pool("application").await, INSERT).await.unwrap();
+    let key: String = roles.world.one("select max(id::text) from annotation").await;
+    for words in [
+        &["sync", "--drain"][..],
+        &["reindex", "annotation", "--user", "acct:a", "--yes"],
+        &["reindex", "annotation", "--user", "acct:a", "--anew", "--yes"],
+        &["reindex", "annotation", "--all", "--anew", "--yes"],
+        &["sync", "--drain"],
+        &["status"],
+        &["explain", "annotation", &key],
+    ] {
+        let output = roles
+            .world
+            .binary()
+            .env("DATABASE_URL", roles.url("worker"))
+            .args(words)
+            .output()
+            .await
+            .unwrap();
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(roles.world.found("annotation").await.len(), 3);
+
+    let mut worker = roles.world.binary();
+    worker.env("DATABASE_URL", roles.url("worker")).arg("worker");
+    let mut worker = worker.stderr(std::process::Stdio::null()).spawn().unwrap();
+    crate::common::eventually("the worker gives a sign of life", async || {
+        roles
+            .world
+            .one("select exists (select from catchword.worker) and (select system_identifier is not null from catchword.installation)")
+            .await
+    })
+    .await;
+    worker.kill().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_can_change_nothing_of_the_applications() {
+    let roles = Roles::new().await;
+    let worker = roles.pool("worker").await;
+    for (attempt, refusal) in [
+        ("update annotation set text = 'forged'", "permission denied for table annotation"),
+        ("delete from annotation", "permission denied for table annotation"),
+        (
+            "insert into catchword.job (collection, key, priority, tag) values ('annotation', 'x', 1, 'x')",
+            "permission denied for table job",
+        ),
+        (
+            "update catchword.collection set floor = 0",
+            "permission denied for table collection",
+        ),
+        ("delete from catchword.journal", "permission denied for table journal"),
+        ("select catchword.detach('annotation')", "permission denied for function detach"),
+    ] {
+        assert_eq!(run(&worker, attempt).await, Err(refusal.to_owned()), "{attempt}");
+    }
+    let said = Catchword::open(roles.config(), &roles.environment("application"))
+        .unwrap()
+        .migrate()
+        .await;
+    assert!(said.is_err(), "an application cannot migrate");
+}

@@ -1,0 +1,45 @@
+/// The safeguards that can be switched off, one at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Every write carries its number; a lower or equal one is refused.
+    ExternalVersions,
+    /// A delete leaves a document that remembers its number.
+    Tombstones,
+    /// No row, a record, and no document: Elasticsearch is told before it is settled.
+    Untold,
+    /// A conflict is not done: the next look decides.
+    ConflictIsNotDone,
+    /// What Elasticsearch cannot say settles nothing.
+    UnknownNeverSettles,
+    /// A session draws one number at a time.
+    CacheOne,
+    /// Elasticsearch is looked at first, then Postgres.
+    ElasticFirst,
+    /// A delete records its own number; off: the worker draws one when it looks.
+    RecordedNumber,
+    /// An insert below its key's record draws again.
+    SecondDraw,
+    /// What Postgres wants is read in one statement.
+    OneStatement,
+    /// Rows of a changed related row are touched after its commit; off: in its transaction.
+    TouchAfterCommit,
+    /// A new floor waits for open writers.
+    FloorUnderLock,
+}
+
+impl Rule {
+    pub const ALL: [Rule; 12] = [
+        Rule::ExternalVersions,
+        Rule::Tombstones,
+        Rule::Untold,
+        Rule::ConflictIsNotDone,
+        Rule::UnknownNeverSettles,
+        Rule::CacheOne,
+        Rule::ElasticFirst,
+        Rule::RecordedNumber,
+        Rule::SecondDraw,
+        Rule::OneStatement,
+        Rule::TouchAfterCommit,
+        Rule::FloorUnderLock,
+    ];
+}
