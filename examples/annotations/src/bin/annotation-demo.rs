@@ -1,5 +1,7 @@
 //! The demo: an outage of Elasticsearch, replayed. `make demo` builds what it needs and runs it.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 use annotations::demo::{Size, run};

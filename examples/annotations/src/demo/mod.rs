@@ -236,9 +236,7 @@ impl Demo<'_> {
     }
 
     async fn jobs(&mut self) -> anyhow::Result<u64> {
-        let jobs: i64 = sqlx::query_scalar("select count(*) from catchword.job")
-            .fetch_one(&mut self.database)
-            .await?;
+        let jobs: i64 = sqlx::query_scalar(include_str!("jobs.sql")).fetch_one(&mut self.database).await?;
         Ok(jobs.unsigned_abs())
     }
 

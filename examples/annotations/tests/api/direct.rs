@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use crate::world::{World, annotation, send};
 
-/// `refresh_interval` of `annotation.json`, and as much again for a busy machine.
+/// `refresh_interval` of `annotation.json` is one second; the rest is for a busy machine.
 const REFRESHED: Duration = Duration::from_secs(3);
 
 #[tokio::test(flavor = "multi_thread")]
