@@ -33,6 +33,15 @@ pub(super) struct Saved {
     pub(super) slowest: Duration,
 }
 
+impl std::ops::AddAssign for Saved {
+    fn add_assign(&mut self, more: Self) {
+        self.count += more.count;
+        self.indexed += more.indexed;
+        self.took += more.took;
+        self.slowest = self.slowest.max(more.slowest);
+    }
+}
+
 /// What a search answered.
 pub(super) struct Found {
     pub(super) status: u16,
@@ -59,10 +68,7 @@ impl Clients {
         let mut saved = Saved::default();
         while !clients.is_empty() {
             if let Ok(Some(ended)) = tokio::time::timeout(LOOK, clients.join_next()).await {
-                let part = ended.context("a client panicked")??;
-                saved.count += part.count;
-                saved.indexed += part.indexed;
-                saved.slowest = saved.slowest.max(part.slowest);
+                saved += ended.context("a client panicked")??;
             }
             bars.at(&[next.load(Ordering::Relaxed).min(count) as u64]);
         }
