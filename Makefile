@@ -17,6 +17,7 @@ test: ## run all tests; starts the servers and leaves them running
 	@scripts/services tools
 	@scripts/services up
 	@env=$$(scripts/services env) && eval "$$env" && RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --locked --workspace
+	@FAST=1 scripts/demo
 
 lint: ## check format, lints and documentation; every warning is an error
 	cargo fmt --all --check

@@ -7,6 +7,7 @@
 //! * [`routes`] is the HTTP interface to both, [`serve`](serve::serve) runs it;
 //! * [`sync`] is the periodic task, for a service that runs it itself;
 //! * [`generate`] writes realistic annotations from a seed, for the demo, tests and benchmarks.
+//! * [`demo`] replays an outage of Elasticsearch against all of it.
 //!
 //! What makes it a user of catchword is little: the column and the view in the migration,
 //! `catchword.toml`, and the three routes that write through
@@ -17,6 +18,7 @@
 mod migrate;
 
 pub mod annotation;
+pub mod demo;
 pub mod generate;
 pub mod problem;
 pub mod routes;

@@ -35,6 +35,9 @@ pub enum Problem {
     /// Postgres is away: 503.
     #[error("the database is away for the moment")]
     DatabaseAway(#[source] sqlx::Error),
+    /// Another transaction holds the row, or was before us in a deadlock: 503.
+    #[error("somebody else is changing this at the moment")]
+    Busy(#[source] sqlx::Error),
     /// The answer to a commit was lost: 500, and the client must look before it sends again.
     #[error("the answer to the commit was lost: it may be saved or not; look before you send it again")]
     CommitUnknown(#[source] sqlx::Error),
@@ -58,6 +61,7 @@ impl From<sqlx::Error> for Problem {
         match error {
             sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => Self::DatabaseAway(error),
             sqlx::Error::Database(ref answer) if is_going_away(answer.code().as_deref()) => Self::DatabaseAway(error),
+            sqlx::Error::Database(ref answer) if is_in_the_way(answer.code().as_deref()) => Self::Busy(error),
             other => Self::Internal(other.into()),
         }
     }
@@ -77,6 +81,11 @@ fn is_going_away(code: Option<&str>) -> bool {
     code.is_some_and(|code| ["08", "53", "57"].iter().any(|class| code.starts_with(class)))
 }
 
+/// SQLSTATEs of a lock that was not given up in time, and of a deadlock: the same request may succeed a little later.
+fn is_in_the_way(code: Option<&str>) -> bool {
+    matches!(code, Some("55P03" | "40P01"))
+}
+
 impl Problem {
     fn status(&self) -> StatusCode {
         match self {
@@ -84,7 +93,7 @@ impl Problem {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::SearchAway(_) | Self::DatabaseAway(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::SearchAway(_) | Self::DatabaseAway(_) | Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::CommitUnknown(_) | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }

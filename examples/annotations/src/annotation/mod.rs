@@ -17,7 +17,7 @@ const MAX_NAME_BYTES: usize = 512;
 /// The longest tag, in bytes: far above any real one, far below what a keyword of the index can hold.
 const MAX_TAG_BYTES: usize = 256;
 /// How many tags.
-const MAX_TAGS: usize = 100;
+pub(crate) const MAX_TAGS: usize = 100;
 /// How deep a thread.
 const MAX_REFERENCES: usize = 100;
 /// The longest title of a page, in bytes.

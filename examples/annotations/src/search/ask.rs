@@ -1,4 +1,4 @@
-use crate::annotation::BadField;
+use crate::annotation::{BadField, MAX_TAGS};
 use crate::uri::normalize;
 
 /// How many annotations an answer holds unless the client says.
@@ -57,6 +57,12 @@ impl Ask {
             if place.replace(value).is_some() {
                 return Err(BadField::new(name, "is given twice"));
             }
+        }
+        if tags.len() > MAX_TAGS {
+            return Err(BadField::new(
+                "tag",
+                format!("is given more than {MAX_TAGS} times; no annotation has so many"),
+            ));
         }
         let url = url.map(|url| normalize(&url).map_err(|error| BadField::new("url", error.to_string())));
         let limit = number("limit", limit, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
