@@ -116,6 +116,139 @@ pub(super) enum Command {
     ///
     /// Exit 0: in step; 1: not; 2: no key of this collection.
     Explain(Explain),
+    /// Dead letters: what was given up, why, and what to do about it
+    ///
+    /// A job dies when its document was refused five times, is too large, cannot be built by the view, or has a key that cannot be
+    /// one. Mend the cause (the row, the view, the mapping), then replay. A key that comes in step by a later write clears its own
+    /// dead letters.
+    #[command(subcommand)]
+    Dead(Dead),
+    /// Stop the work on a collection, until resume
+    ///
+    /// Nothing of it is claimed from the next pass on, and direct writes are left to the loop after at most 30 s. Writes go on leaving
+    /// jobs, and no job is lost or expires of it. A pause survives restarts; status shows it.
+    ///
+    /// Exit 0: paused; 1: it was paused already.
+    Pause(Pause),
+    /// Go on with the work on a paused collection
+    ///
+    /// What was written meanwhile is taken from the next tick on, in its order.
+    ///
+    /// Exit 0: it goes on; 1: it was not paused.
+    Resume(Resume),
+    /// Who did what: pauses, replays, discards, reindexes, attachments, repairs
+    ///
+    /// Each line was committed together with what it tells of. The newest first.
+    Journal(Journal),
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Dead {
+    /// The dead letters, grouped by error
+    ///
+    /// Exit 0: there are none; 1: there are some.
+    List(DeadList),
+    /// One dead letter, whole
+    ///
+    /// `catchword explain` says more about its key.
+    Show(DeadShow),
+    /// Schedule dead letters again, with no attempts charged
+    ///
+    /// Exit 0: scheduled; 1: none fits.
+    Replay(DeadAct),
+    /// Throw dead letters away; asks first
+    ///
+    /// Their keys stay as they are: what is missing in the index stays missing until the next write or reindex of the key.
+    ///
+    /// Exit 0: thrown away; 1: none fits.
+    Discard(DeadAct),
+}
+
+/// Which dead letters; everything that is given must fit.
+#[derive(Debug, clap::Args)]
+pub(super) struct Which {
+    /// Only of this collection
+    #[arg(long, value_name = "NAME")]
+    pub collection: Option<String>,
+    /// Only with this reason: refused, unbuildable, too_large, bad_key, expired, ahead
+    #[arg(long, value_name = "REASON", value_parser = ["refused", "unbuildable", "too_large", "bad_key", "expired", "ahead"], hide_possible_values = true)]
+    pub reason: Option<String>,
+    /// Only with this tag
+    #[arg(long, value_name = "TEXT")]
+    pub tag: Option<String>,
+    /// Only those that died since: a date or a time, in UTC if no zone is said
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct DeadList {
+    #[command(flatten)]
+    pub which: Which,
+    /// One by one instead of grouped: the newest 1,000
+    #[arg(long)]
+    pub each: bool,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct DeadShow {
+    /// The dead letter's number
+    #[arg(value_name = "ID")]
+    pub id: i64,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct DeadAct {
+    /// The dead letters' numbers
+    #[arg(value_name = "ID", conflicts_with = "all")]
+    pub ids: Vec<i64>,
+    #[command(flatten)]
+    pub which: Which,
+    /// All of them
+    #[arg(long)]
+    pub all: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    /// The result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Pause {
+    /// The collection; may be left out if there is only one
+    #[arg(value_name = "COLLECTION")]
+    pub collection: Option<String>,
+    /// Why: whoever finds it paused will want to know
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Resume {
+    /// The collection; may be left out if there is only one
+    #[arg(value_name = "COLLECTION")]
+    pub collection: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Journal {
+    /// Only of this collection
+    #[arg(value_name = "COLLECTION")]
+    pub collection: Option<String>,
+    /// How many lines
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..=100_000))]
+    pub limit: i64,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,10 +1,13 @@
 //! The command line. Exit 0: done; 1: nothing to do, or not well; 2: it could not.
 
 mod args;
+mod dead;
 mod detach;
 mod explain;
+mod journal;
 mod log;
 mod migrate;
+mod pause;
 mod progress;
 mod reindex;
 mod serve;
@@ -68,6 +71,10 @@ async fn run(args: Args) -> anyhow::Result<End> {
         Command::Reindex(options) => reindex::run(&args, options).await,
         Command::Status(options) => status::run(&args, options).await,
         Command::Explain(options) => explain::run(&args, options).await,
+        Command::Dead(options) => dead::run(&args, options).await,
+        Command::Pause(options) => pause::pause(&args, options).await,
+        Command::Resume(options) => pause::resume(&args, options).await,
+        Command::Journal(options) => journal::run(&args, options).await,
     }
 }
 
@@ -95,6 +102,15 @@ async fn check_database(catchword: &Catchword) -> anyhow::Result<()> {
     let mut connection = catchword.pool().acquire().await.map_err(crate::Error::from)?;
     collection::refuse_standby(&mut connection).await?;
     Ok(schema::check_version(&mut connection).await?)
+}
+
+/// Who is at the terminal, for the journal.
+fn who() -> String {
+    let user = ["USER", "LOGNAME"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok())
+        .filter(|user| !user.is_empty());
+    format!("{}@{}", user.unwrap_or_else(|| "unknown".into()), crate::sync::host())
 }
 
 /// The chain on one line. A cause that its effect already repeats is left out.

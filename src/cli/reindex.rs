@@ -243,7 +243,7 @@ fn split(ids: &[String], key_type: KeyType) -> Vec<String> {
 }
 
 /// A date, a time without a zone (UTC), or a time with one.
-fn time(text: &str) -> anyhow::Result<DateTime<Utc>> {
+pub(super) fn time(text: &str) -> anyhow::Result<DateTime<Utc>> {
     let zone = text.replacen(' ', "T", 1).replace('Z', "+00:00");
     let with_zone = ["%Y-%m-%dT%H:%M:%S%.f%:z", "%Y-%m-%dT%H:%M%:z"]
         .iter()

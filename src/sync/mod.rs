@@ -17,6 +17,7 @@ pub use compare::{Verdict, compare};
 pub use fate::{Fate, Finding, fate, mass_refusal};
 pub use outcome::Outcome;
 pub use pace::Pace;
+pub(crate) use worker::host;
 pub use worker::{Worker, WorkerRow, workers};
 
 use std::collections::BTreeMap;

@@ -194,7 +194,8 @@ impl Worker {
     }
 }
 
-fn host() -> String {
+/// The name of this machine, for people.
+pub(crate) fn host() -> String {
     let name = std::env::var("HOSTNAME")
         .ok()
         .or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());

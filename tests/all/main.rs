@@ -13,6 +13,7 @@ mod direct;
 mod documents;
 mod elastic;
 mod interleavings;
+mod operate;
 mod outage;
 mod queue;
 mod refusals;
