@@ -12,6 +12,7 @@ mod deploy;
 mod direct;
 mod documents;
 mod elastic;
+mod faults;
 mod interleavings;
 mod operate;
 mod outage;

@@ -9,13 +9,14 @@ use tokio::time::Instant;
 
 use crate::common::{Layout, World, eventually};
 
-struct Running {
-    child: Child,
+/// A worker of the real binary.
+pub struct Running {
+    pub child: Child,
     url: String,
 }
 
 /// Starts the real binary on a free port and waits until it runs.
-async fn start(world: &World) -> Running {
+pub async fn start(world: &World) -> Running {
     let mut command = world.binary();
     command
         .args(["worker", "--listen", "127.0.0.1:0", "--log", "json"])
@@ -38,12 +39,12 @@ async fn start(world: &World) -> Running {
 }
 
 impl Running {
-    async fn signal(&self, signal: &str) {
+    pub async fn signal(&self, signal: &str) {
         let pid = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().await.unwrap().success());
     }
 
-    async fn get(&self, world: &World, path: &str) -> (u16, String) {
+    pub async fn get(&self, world: &World, path: &str) -> (u16, String) {
         let response = world.client.get(format!("{}{path}", self.url)).send().await.unwrap();
         (response.status().as_u16(), response.text().await.unwrap())
     }

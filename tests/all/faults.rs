@@ -1,0 +1,156 @@
+//! Real processes, real signals: killed, frozen and cut off under writes; then every key must agree.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use tokio::time::{Instant, sleep};
+
+use crate::common::{Layout, World, eventually};
+use crate::workers::start;
+
+fn quick() -> Layout {
+    Layout {
+        tick: "* * * * * *",
+        batch: 200,
+        ..Layout::default()
+    }
+}
+
+/// About 200 writes a second, 60 % inserts, 30 % updates, 10 % deletes, some indexed directly.
+async fn write_until(world: Arc<World>, end: Instant) {
+    let mut random = StdRng::from_os_rng();
+    while Instant::now() < end {
+        let sql = match random.random_range(0..10) {
+            0..6 => {
+                "insert into annotation (userid, target_uri, target_uri_normalized, text) values ('acct:a', 'u', 'u', 'new') returning id"
+            }
+            6..9 => {
+                "update annotation set text = text || '+' where id = (select id from annotation where userid = 'acct:a' order by random() limit 1) returning id"
+            }
+            _ => "delete from annotation where id = (select id from annotation order by random() limit 1) returning id",
+        };
+        let key: Option<uuid::Uuid> = sqlx::query_scalar(sql).fetch_optional(&world.pool).await.unwrap();
+        if let Some(key) = key
+            && random.random_bool(0.3)
+        {
+            world.catchword.index_now("annotation", [key]).await;
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn settle_and_compare(world: &World) {
+    let last = world.past_the_gate().await;
+    eventually("the queue is empty", async || {
+        world.make_due().await;
+        last.drain("test", &["annotation"]).await.unwrap();
+        world.jobs().await == 0
+    })
+    .await;
+    assert_eq!(world.one::<i64>("select count(*) from catchword.dead_job").await, 0);
+    world.both_sides_agree().await;
+    world.noise_is_untouched().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_killed_at_random_under_writes_lose_nothing() {
+    let world = Arc::new(World::with(quick()).await);
+    let end = Instant::now() + Duration::from_secs(15);
+    let writers = [
+        tokio::spawn(write_until(world.clone(), end)),
+        tokio::spawn(write_until(world.clone(), end)),
+    ];
+    let mut random = StdRng::from_os_rng();
+    let mut workers = [start(&world).await, start(&world).await];
+    let mut killed = 0;
+    while Instant::now() < end {
+        sleep(Duration::from_millis(random.random_range(200..1500))).await;
+        let victim = random.random_range(0..2);
+        workers[victim].signal("-KILL").await;
+        workers[victim].child.wait().await.unwrap();
+        workers[victim] = start(&world).await;
+        killed += 1;
+        world.intent_is_durable().await;
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    drop(workers);
+    assert!(killed > 3, "{killed} kills are no storm");
+    settle_and_compare(&world).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_frozen_with_a_batch_changes_nothing_when_it_wakes() {
+    let world = World::with(Layout { gated: true, ..quick() }).await;
+    let gate = world.gate.as_ref().unwrap();
+    let changed = world.in_step("acct:a", "before").await;
+    let deleted = world.in_step("acct:a", "soon gone").await;
+    let mut worker = start(&world).await;
+    eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
+    // the batch is about to write what it has read, and freezes there
+    gate.hold("_bulk");
+    world
+        .sql(&format!(
+            "update annotation set text = 'read by the frozen one' where id in ('{changed}', '{deleted}')"
+        ))
+        .await;
+    gate.holds_something().await;
+    worker.signal("-STOP").await;
+    world
+        .sql(&format!(
+            "update annotation set text = 'after' where id = '{changed}'; delete from annotation where id = '{deleted}'"
+        ))
+        .await;
+    // its connection is cut, as the server does to a silent one, and another worker finishes
+    world
+        .sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'catchword' and state = 'idle in transaction'")
+        .await;
+    let other = world.past_the_gate().await;
+    eventually("another one finishes", async || {
+        other.drain("test", &["annotation"]).await.unwrap();
+        world.jobs().await == 0
+    })
+    .await;
+    let settled = (
+        world.version("annotation", &changed).await,
+        world.version("annotation", &deleted).await,
+    );
+
+    gate.pass();
+    worker.signal("-CONT").await;
+    gate.late_requests_are_answered().await;
+    eventually("it is itself again", async || worker.get(&world, "/readyz").await.0 == 200).await;
+    assert_eq!(
+        (
+            world.version("annotation", &changed).await,
+            world.version("annotation", &deleted).await
+        ),
+        settled
+    );
+    worker.signal("-TERM").await;
+    assert_eq!(worker.child.wait().await.unwrap().code(), Some(0));
+    settle_and_compare(&world).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_whose_connections_are_cut_twice_a_second_goes_on() {
+    let world = Arc::new(World::with(quick()).await);
+    let mut worker = start(&world).await;
+    let end = Instant::now() + Duration::from_secs(8);
+    let writer = tokio::spawn(write_until(world.clone(), end));
+    while Instant::now() < end {
+        world
+            .sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'catchword'")
+            .await;
+        sleep(Duration::from_millis(500)).await;
+        assert!(worker.child.try_wait().unwrap().is_none(), "it never exits");
+    }
+    writer.await.unwrap();
+    eventually("ready again", async || worker.get(&world, "/readyz").await.0 == 200).await;
+    worker.signal("-TERM").await;
+    assert_eq!(worker.child.wait().await.unwrap().code(), Some(0));
+    settle_and_compare(&world).await;
+}
