@@ -11,11 +11,12 @@ services: ## start a real Postgres and a real Elasticsearch, wait until they ans
 stop: ## end the servers that were started here, keep their data
 	@scripts/services down
 
-# The servers stay up afterwards: idle they cost little, and the next run starts at once.
+# The servers stay up afterwards: idle they cost little, and the next run starts at once. A test waits for servers most of its time,
+# so more run at once than there are cores.
 test: ## run all tests; starts the servers and leaves them running
 	@scripts/services tools
 	@scripts/services up
-	@env=$$(scripts/services env) && eval "$$env" && cargo test --locked --workspace
+	@env=$$(scripts/services env) && eval "$$env" && RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --locked --workspace
 	@FAST=1 scripts/demo
 
 lint: ## check format, lints and documentation; every warning is an error

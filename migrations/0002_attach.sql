@@ -99,6 +99,8 @@ begin
   for touch in select * from jsonb_array_elements(p_touches) loop
     if to_regclass(touch ->> 'table') is null then
       perform catchword.refuse(format('the related table %s does not exist', touch ->> 'table'), 'correct touches = [{ table = "…" }]');
+    elsif to_regclass(touch ->> 'table') = p_source then
+      perform catchword.refuse(format('%s cannot touch itself: rows that refer to each other would be touched for ever', source_name), 'name another table in touches');
     elsif not exists (select from pg_catalog.pg_class where oid = to_regclass(touch ->> 'table') and relkind = 'r' and not relispartition) then
       perform catchword.refuse(format('the related table %s is not a plain table', touch ->> 'table'), 'name a plain table in touches');
     elsif not exists (select from pg_catalog.pg_attribute where attrelid = to_regclass(touch ->> 'table') and attname = touch ->> 'column' and attnum > 0 and not attisdropped) then

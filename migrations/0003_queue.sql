@@ -69,7 +69,8 @@ begin
   relation := split_part(first_job.key, '=', 1);
 
   begin
-    select format_type(atttypid, null) into relation_type from pg_catalog.pg_attribute
+    -- -1 and not null: a null would make "character" of char(20), and that cuts the value to its first letter
+    select format_type(atttypid, -1) into relation_type from pg_catalog.pg_attribute
      where attrelid = col.source and attname = relation and attnum > 0 and not attisdropped;
     if not found then
       raise exception 'table % has no column %', source_name, relation;

@@ -95,6 +95,16 @@ impl Catchword {
         }
     }
 
+    /// Reads the collections, and refuses only if none of them can be served: one that is refused is said, and the others go on.
+    pub async fn serve_what_can_be_served(&self) -> Result<(), Error> {
+        self.refresh().await?;
+        let known = self.inner.lock();
+        match known.refused.first_key_value() {
+            Some((name, why)) if known.collections.is_empty() => Err(Error::Refused(format!("collection {name}: {why}"))),
+            _ => Ok(()),
+        }
+    }
+
     /// The pool, for an application that has none of its own. Begin transactions with [`database::begin`].
     pub fn pool(&self) -> &PgPool {
         &self.inner.pool
@@ -131,12 +141,10 @@ impl Catchword {
         let installation = collection::installation(&mut connection).await?;
         let (mut loaded, mut refused, mut unverified) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         for config in &self.inner.config.collections {
-            match collection::load(&mut connection, config, &self.inner.prefix).await {
+            let loaded_now = collection::load(&mut connection, config, &self.inner.prefix).await;
+            match loaded_now.and_then(|collection| collection.check_targets().map(|()| collection)) {
                 Err(Error::Refused(why)) => _ = refused.insert(config.name.clone(), why),
                 Err(error) => return Err(error),
-                Ok(collection) if collection.targets.is_empty() => {
-                    _ = refused.insert(config.name.clone(), "it has no index yet; run: catchword migrate".into());
-                }
                 Ok(collection) => match collection::problems(&mut connection, &config.name).await?.first() {
                     Some(problem) => _ = refused.insert(config.name.clone(), format!("{problem}; run: catchword migrate")),
                     None => loaded.push(Arc::new(collection)),
@@ -145,6 +153,10 @@ impl Catchword {
         }
         drop(connection);
         for collection in &loaded {
+            if collection.targets.is_empty() {
+                unverified.insert(collection.name.clone(), "it has no index yet; run: catchword migrate".into());
+                continue;
+            }
             // an outage does not make an index another's: what was verified before it stays so
             if let Some(why) = self.why_not_send(collection).await {
                 if self.inner.unverified(&collection.name).is_some() || self.inner.collection(&collection.name).is_none() {

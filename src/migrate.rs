@@ -41,6 +41,9 @@ impl Catchword {
         let installation = collection::installation(&mut *pool.acquire().await?).await?;
         // an index that is another's is refused before a table is changed for it
         for config in &self.inner.config.collections {
+            if let Ok(attached) = collection::load(&mut *pool.acquire().await?, config, &self.inner.prefix).await {
+                attached.check_targets()?;
+            }
             self.inner.elastic.check_index(&self.index_plan(config, installation)?).await?;
         }
         let mut done = Vec::new();

@@ -15,6 +15,10 @@ use crate::config::Config;
 const CONFIG_VARIABLE: &str = "CATCHWORD_CONFIG";
 const CONFIG_FILE: &str = "catchword.toml";
 
+/// Headings of the help.
+const WHAT: &str = "What to reindex, one of";
+const EVERYWHERE: &str = "For every command";
+
 /// Keeps Elasticsearch in step with Postgres, and proves it
 ///
 /// A write leaves a job in its own transaction; once a minute a worker takes the due jobs, looks at both sides, writes what differs,
@@ -31,6 +35,7 @@ pub(super) struct Args {
     #[arg(
         long,
         global = true,
+        help_heading = EVERYWHERE,
         env = CONFIG_VARIABLE,
         default_value = CONFIG_FILE,
         value_name = "FILE"
@@ -39,12 +44,13 @@ pub(super) struct Args {
     /// Allow remote servers without verified TLS
     ///
     /// Without it, a server on another host is talked to only over TLS with a certificate that is checked.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub insecure: bool,
     /// How log lines are written, to standard error; how much: CATCHWORD_LOG=info, debug, warn
     #[arg(
         long,
         global = true,
+        help_heading = EVERYWHERE,
         env = "CATCHWORD_LOG_FORMAT",
         value_enum,
         default_value = "text",
@@ -157,13 +163,13 @@ pub(super) struct Reindex {
     /// Rows of a period, by the column that the configuration calls `period`
     ///
     /// The end is excluded. Dates or times, in UTC if no zone is said: 2026-11-16, 2026-11-16T12:30, 2026-11-16T12:30:00+02:00.
-    #[arg(long, num_args = 2, value_names = ["FROM", "TO"])]
+    #[arg(long, help_heading = WHAT, num_args = 2, value_names = ["FROM", "TO"])]
     pub between: Option<Vec<String>>,
     /// Single keys, separated by spaces, or by commas where keys are not text
-    #[arg(long, num_args = 1.., allow_negative_numbers = true, value_name = "KEY")]
+    #[arg(long, help_heading = WHAT, num_args = 1.., allow_negative_numbers = true, value_name = "KEY")]
     pub ids: Option<Vec<String>>,
     /// Everything; asks first
-    #[arg(long)]
+    #[arg(long, help_heading = WHAT)]
     pub all: bool,
     /// Write even what agrees: after a change of the view
     ///
@@ -206,10 +212,14 @@ pub(super) struct Status {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(allow_missing_positional = true)]
 pub(super) struct Explain {
-    /// The collection, if there are several, and the key
-    #[arg(num_args = 1..=2, required = true, allow_negative_numbers = true, value_names = ["COLLECTION", "KEY"])]
-    pub words: Vec<String>,
+    /// The collection; may be left out if there is only one
+    #[arg(value_name = "COLLECTION", allow_negative_numbers = true)]
+    pub collection: Option<String>,
+    /// The key; an upper-case uuid is understood
+    #[arg(value_name = "KEY", allow_negative_numbers = true)]
+    pub key: String,
     /// As JSON
     #[arg(long)]
     pub json: bool,
@@ -223,7 +233,11 @@ fn number(text: &str) -> Result<i64, String> {
 /// Parses in two phases. `--help` and bad words work without a configuration.
 pub(super) fn parse(words: &[OsString]) -> Result<Args, clap::Error> {
     let first = first_phase(words);
-    let mut command = Args::command().mut_subcommand("reindex", |reindex| with_scopes(reindex, &first.scopes));
+    let mut command = Args::command();
+    // in its place: mut_subcommand would move it to the end of the list
+    for subcommand in command.get_subcommands_mut().filter(|known| known.get_name() == "reindex") {
+        *subcommand = with_scopes(subcommand.clone(), &first.scopes);
+    }
     let matches = command
         .try_get_matches_from_mut(words)
         .map_err(|error| first.add_what_there_is(error))?;
@@ -299,6 +313,8 @@ fn with_scopes(mut reindex: clap::Command, scopes: &BTreeSet<String>) -> clap::C
             Arg::new(id(scope))
                 .long(scope.clone())
                 .value_name(scope.to_uppercase())
+                .help_heading(WHAT)
+                .display_order(0)
                 .allow_negative_numbers(true)
                 .help(help),
         );

@@ -6,12 +6,8 @@ use super::{End, print_json, say};
 pub(super) async fn run(args: &Args, options: &Explain) -> anyhow::Result<End> {
     let catchword = args.open()?;
     super::check_database(&catchword).await?;
-    let (name, key) = match options.words.as_slice() {
-        [name, key] => (Some(name.as_str()), key),
-        [key] => (None, key),
-        _ => anyhow::bail!("write: catchword explain [COLLECTION] KEY"),
-    };
-    let explanation = catchword.explain(catchword.config().collection(name)?, key).await?;
+    let collection = catchword.config().collection(options.collection.as_deref())?;
+    let explanation = catchword.explain(collection, &options.key).await?;
     if options.json {
         print_json(&explanation)?;
     } else {

@@ -88,11 +88,6 @@ impl Args {
     fn open(&self) -> anyhow::Result<Catchword> {
         Ok(Catchword::open(self.config()?, &self.environment()?)?)
     }
-
-    /// Connected, or refused with the reason.
-    async fn connect(&self) -> anyhow::Result<Catchword> {
-        Ok(Catchword::connect(self.config()?, &self.environment()?).await?)
-    }
 }
 
 /// Refuses a standby and another version's schema. Which collections can be worked on is each command's own question.

@@ -16,7 +16,9 @@ const GRACE: Duration = Duration::from_secs(25);
 
 pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
     let registry = serve::start_metrics()?;
-    let catchword = args.connect().await?;
+    let catchword = args.open()?;
+    super::check_database(&catchword).await?;
+    catchword.serve_what_can_be_served().await?;
     let worker = Worker::new(catchword.clone(), "sync", &[]);
     let stop = CancellationToken::new();
     let listener = tokio::net::TcpListener::bind(options.listen)

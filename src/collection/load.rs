@@ -27,12 +27,6 @@ pub async fn load(connection: &mut PgConnection, config: &config::Collection, pr
     }
     let (key_type, alias): (String, String) = (row.try_get("key_type")?, format!("{prefix}{}", config.index));
     let targets: Vec<String> = row.try_get("targets")?;
-    if let Some(target) = targets.iter().find(|target| !is_index_of(target, &alias)) {
-        return Err(Error::Refused(format!(
-            "collection {name} is kept in index {target}, and the configuration asks for {alias}; \
-             correct `index` or CATCHWORD_INDEX_PREFIX, or begin anew: catchword detach {name}, catchword migrate, catchword reindex {name} --all"
-        )));
-    }
     Ok(Collection {
         key_type: KeyType::named(&key_type).ok_or_else(|| Error::Refused(format!("collection {name} has a key of type {key_type}")))?,
         alias,
@@ -42,6 +36,21 @@ pub async fn load(connection: &mut PgConnection, config: &config::Collection, pr
         statements: Statements::fill(&row)?,
         name: row.try_get("name")?,
     })
+}
+
+impl Collection {
+    /// Refuses another `index` or prefix than the documents are in: the new alias would stay empty while writes went to the old index.
+    pub fn check_targets(&self) -> Result<(), Error> {
+        let (name, alias) = (&self.name, &self.alias);
+        match self.targets.iter().find(|target| !is_index_of(target.index(), alias)) {
+            None => Ok(()),
+            Some(target) => Err(Error::Refused(format!(
+                "collection {name} is kept in index {target}, and the configuration asks for {alias}; \
+                 correct `index` or CATCHWORD_INDEX_PREFIX, or begin anew: catchword detach {name}, catchword migrate, \
+                 catchword reindex {name} --all"
+            ))),
+        }
+    }
 }
 
 /// `annotation-000001` is an index of `annotation`.

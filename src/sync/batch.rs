@@ -41,7 +41,7 @@ pub(super) async fn batch(
     let (wants, unbuildable) = collection.wants(&mut transaction, &good).await?;
     let keys = judge(&good, &documents, &wants);
     let written = write(&inner.elastic, collection, &mut transaction, &keys, deadline).await?;
-    mend(inner, collection, &mut transaction, &keys, &mut findings).await?;
+    let mended = mend(inner, collection, &mut transaction, &keys, &mut findings).await?;
 
     for fault in unbuildable.into_iter().chain(written.unbuildable.iter().cloned()) {
         if let Some(key) = good.iter().find(|key| **key == fault.key) {
@@ -56,6 +56,7 @@ pub(super) async fn batch(
         findings.entry(key).or_insert(finding);
     }
     let mut outcome = count(jobs, &keys, &written);
+    outcome.touched = mended;
     note_health(inner, collection, &documents, &written, &findings, &mut outcome);
     settle(&mut transaction, jobs, &findings, &mut outcome).await?;
     transaction.commit().await?;
@@ -135,7 +136,7 @@ async fn mend<'k>(
     connection: &mut PgConnection,
     keys: &HashMap<&'k str, Key>,
     findings: &mut HashMap<&'k str, Finding>,
-) -> Result<(), Error> {
+) -> Result<u64, Error> {
     let is = |verdict: Verdict| move |(_, seen): &(&&'k str, &Key)| combined(&seen.verdicts) == verdict;
     let mut gone: Vec<&str> = keys
         .iter()
@@ -165,13 +166,14 @@ async fn mend<'k>(
         );
         collection::raise_revision(&inner.pool, above).await?;
     }
+    let mut mended = gone.len();
     if !rows.is_empty() {
-        collection::touch(connection, &collection.name, &rows).await?;
+        mended += collection::touch(connection, &collection.name, &rows).await?.len();
     }
     if !gone.is_empty() {
         collection::record_gone(connection, &collection.name, &gone).await?;
     }
-    Ok(())
+    Ok(mended as u64)
 }
 
 fn count(jobs: &[Job], keys: &HashMap<&str, Key>, written: &Written) -> Outcome {

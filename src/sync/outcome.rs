@@ -25,7 +25,7 @@ pub struct Outcome {
     pub buried: u64,
     /// Older than their `expires_at`.
     pub expired: u64,
-    /// Rows that drew a new revision because a related row changed, or because the index was ahead.
+    /// Keys that drew a new revision: because a related row changed, or because the index had what Postgres never committed.
     pub touched: u64,
     /// Documents and tombstones that Elasticsearch applied.
     pub written: u64,
@@ -101,7 +101,7 @@ impl fmt::Display for Outcome {
             (self.pushed_back, "pushed back"),
             (self.buried, "buried"),
             (self.expired, "expired"),
-            (self.touched, "rows touched"),
+            (self.touched, "touched"),
             (self.conflicts, "conflicts"),
         ] {
             if count > 0 {

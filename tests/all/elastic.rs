@@ -166,8 +166,8 @@ async fn a_missing_alias_blocks_its_collection_and_makes_no_surprise_index() {
         assert!(world.version("annotation", &key).await.is_some(), "the others go on");
         assert_eq!((world.charged().await, world.indices().await), (0, before.clone()));
 
-        let (code, out, _) = world.run(&["migrate"]).await;
-        assert_eq!(code, 0);
+        let (code, out, err) = world.run(&["migrate"]).await;
+        assert_eq!(code, 0, "{err}");
         assert!(out.contains(&format!("alias {alias} put back")), "{out}");
         world.catchword.drain("test", &[]).await.unwrap();
         assert_eq!(

@@ -212,6 +212,16 @@ async fn a_period_excludes_its_end_and_is_read_as_utc_in_any_zone() {
     world.reindexed(&["number", "--between", "2026-01-02", "2026-01-03"]).await;
     assert_eq!(world.walk("number").await, (24..48).map(|n| n.to_string()).collect::<Vec<_>>());
 
+    // the driver's sessions are in UTC; psql's are where the server says
+    world.sql("delete from catchword.job where collection = 'number'").await;
+    let select = "select catchword.reindex('number', p_from => '2026-01-02Z', p_to => '2026-01-03Z')";
+    let psql = Command::new("psql")
+        .args([&world.database_url, "-Xqc", "set timezone = 'Asia/Tokyo'", "-c", select])
+        .output()
+        .await;
+    assert!(psql.is_ok_and(|psql| psql.status.success()));
+    assert_eq!(world.walk("number").await, (24..48).map(|n| n.to_string()).collect::<Vec<_>>());
+
     world.write_down("acct:a", 3).await;
     world
         .sql("update annotation set updated = case when ctid = (select min(ctid) from annotation) then '2026-01-03 00:00Z' else '2026-01-02 00:00Z' end::timestamptz")
@@ -375,6 +385,19 @@ async fn a_reindex_that_was_killed_goes_on_with_exactly_the_rest() {
     assert_eq!(code, 1);
     assert!(err.contains("there is no unfinished reindex of number"), "{err}");
     world.noise_is_untouched().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_that_resume_the_same_reindex_take_turns() {
+    let world = World::with(with_numbers(60_000)).await;
+    let (mut child, holder) = half_way(&world).await;
+    child.start_kill().unwrap();
+    child.wait().await.unwrap();
+    holder.rollback().await.unwrap();
+    let words = ["reindex", "number", "--resume"];
+    let (one, other) = tokio::join!(world.run(&words), world.run(&words));
+    assert!(one.0 <= 1 && other.0 <= 1 && one.0 + other.0 <= 1, "{one:?} {other:?}");
+    each_number_once(&world, 60_000).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::common::World;
+use crate::common::{Layout, World};
 
 async fn title(world: &World, key: &str) -> serde_json::Value {
     world.source("annotation", key).await.unwrap()["document"]["title"].clone()
@@ -167,4 +167,28 @@ async fn a_touch_that_the_table_refuses_becomes_a_dead_letter_and_others_go_on()
         .await;
     assert_eq!(dead, ["touch document_id=1 refused not this one"]);
     assert_eq!(world.jobs().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_of_a_padded_column_reaches_its_rows() {
+    let world = World::with(Layout {
+        more: "[[collection]]\nname = \"item\"\ntable = \"item\"\nkey = \"id\"\nview = \"item_document\"\nmapping = \"bystander.json\"\ntouches = [{ table = \"kind\", column = \"code\", row_column = \"kind\" }]\ndelay = \"0s\"\n".into(),
+        sql: "create table kind (code char(8) primary key, label text);
+              create table item (id bigint primary key, kind char(8) references kind, catchword_revision bigint);
+              comment on column item.catchword_revision is 'catchword: revision';
+              create view item_document as select id as key, catchword_revision as revision,
+                json_build_object('text', (select label from kind where kind.code = item.kind)) as body from item;"
+            .into(),
+        ..Layout::default()
+    })
+    .await;
+    world.sql("insert into kind values ('book', 'Book')").await;
+    world.sql("insert into item values (1, 'book')").await;
+    world.catchword.drain("test", &["item"]).await.unwrap();
+    world.sql("update kind set label = 'Volume' where code = 'book'").await;
+    world
+        .sql("update catchword.job set scheduled_at = now() where collection = 'item'")
+        .await;
+    world.catchword.drain("test", &["item"]).await.unwrap();
+    assert_eq!(world.source("item", "1").await.unwrap()["text"], serde_json::json!("Volume"));
 }

@@ -291,6 +291,8 @@ async fn a_worker_keeps_everything_in_step_with_its_own_rights() {
     catchword.drain("test", &["annotation"]).await.unwrap();
     assert_eq!(world.one::<String>("select reason from catchword.dead_job").await, "bad_key");
 
+    // counted by search, which shows a write after the index's refresh
+    assert_eq!(world.found("annotation").await.len(), 3);
     let status = catchword.status().await.unwrap();
     let annotation = status.collections.iter().find(|c| c.name == "annotation").unwrap();
     assert_eq!(

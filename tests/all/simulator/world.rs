@@ -232,7 +232,7 @@ impl Simulation {
             .any(|w| matches!(w, Writer::Inserting { key: k, .. } if *k == key));
         match there {
             // an insert draws first, and waits at the unique index for an open delete
-            _ if kind <= 3 && !inserting && (there.is_none() || matches!(self.deleting(key), Some(_))) => {
+            _ if kind <= 3 && !inserting && (there.is_none() || self.deleting(key).is_some()) => {
                 let revision = self.postgres.draw(session);
                 self.say(format!("session {session} inserts {key}, draws {revision}"));
                 self.writers[session] = Writer::Inserting {
