@@ -56,8 +56,8 @@ impl Clients {
         Ok(Clients { client, url, bodies })
     }
 
-    /// Saves so many, several at a time. One that is not saved is an error.
-    pub(super) async fn save(&mut self, count: usize, bars: &mut Bars) -> anyhow::Result<Saved> {
+    /// Saves so many, several at a time, after so many before them. One that is not saved is an error.
+    pub(super) async fn save(&mut self, count: usize, before: usize, bars: &mut Bars) -> anyhow::Result<Saved> {
         let bodies: Arc<[String]> = self.bodies.drain(..count.min(self.bodies.len())).collect();
         let next = Arc::new(AtomicUsize::new(0));
         let started = Instant::now();
@@ -70,7 +70,7 @@ impl Clients {
             if let Ok(Some(ended)) = tokio::time::timeout(LOOK, clients.join_next()).await {
                 saved += ended.context("a client panicked")??;
             }
-            bars.at(&[next.load(Ordering::Relaxed).min(count) as u64]);
+            bars.at(&[(before + next.load(Ordering::Relaxed).min(count)) as u64]);
         }
         saved.took = started.elapsed();
         Ok(saved)

@@ -185,7 +185,7 @@ impl Demo<'_> {
     /// Saves through the service; every one must be answered with 201.
     async fn save(&mut self, count: usize) -> anyhow::Result<usize> {
         let mut bars = Bars::new(&[("saved", count as u64)]);
-        let saved = self.clients.save(count, &mut bars).await?;
+        let saved = self.clients.save(count, 0, &mut bars).await?;
         bars.clear();
         println!("   {saved}");
         Ok(saved.count)
@@ -195,12 +195,12 @@ impl Demo<'_> {
     /// first write, and several at once would only find that out together.
     async fn save_first(&mut self, count: usize) -> anyhow::Result<usize> {
         let mut bars = Bars::new(&[("saved", count as u64)]);
-        let mut saved = self.clients.save(1, &mut bars).await?;
+        let mut saved = self.clients.save(1, 0, &mut bars).await?;
         while saved.indexed == 0 && saved.count < FIRST {
             tokio::time::sleep(4 * LOOK).await;
-            saved += self.clients.save(1, &mut bars).await?;
+            saved += self.clients.save(1, saved.count, &mut bars).await?;
         }
-        saved += self.clients.save(count - saved.count, &mut bars).await?;
+        saved += self.clients.save(count - saved.count, saved.count, &mut bars).await?;
         bars.clear();
         println!("   {saved}");
         Ok(saved.count)
