@@ -92,7 +92,8 @@ fn script(blocks: &[Block]) -> String {
 fn script_of<'a>(blocks: impl Iterator<Item = &'a Block>) -> String {
     let step = |Block { info, text }: &Block| match info.split_once(' ').unwrap_or((info, "")) {
         ("sh", "") => text.clone(),
-        ("sh", "docker" | "make") | ("rust", "") => String::new(),
+        // `text` is what a command printed
+        ("sh", "docker" | "make") | ("rust" | "text", "") => String::new(),
         ("sql", "") => psql(text),
         ("toml" | "json", file) => {
             let file = file.strip_prefix("file=").expect("a file has a name");

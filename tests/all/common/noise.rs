@@ -18,6 +18,14 @@ impl World {
             .await;
     }
 
+    /// Waits until Elasticsearch answers a direct write in time: one that has just started, on a busy machine, does not.
+    pub(super) async fn warm_up(&self) {
+        super::eventually("a direct write is answered in time", async || {
+            self.catchword.index_now("bystander", [1]).await == catchword::Direct::Indexed
+        })
+        .await;
+    }
+
     /// Nothing of it was changed, moved or written again.
     pub async fn noise_is_untouched(&self) {
         for id in 1..=ROWS {

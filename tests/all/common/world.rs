@@ -146,6 +146,7 @@ impl World {
         };
         if layout.migrated {
             world.make_noise().await;
+            world.warm_up().await;
         }
         world
     }

@@ -8,7 +8,7 @@ use annotations::generate::Generator;
 use annotations::serve::{open, serve};
 use annotations::sync::sync_annotations;
 use catchword::config::{Config, Environment, Tls};
-use catchword::{Catchword, Outcome};
+use catchword::{Catchword, Direct, Outcome};
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgConnection};
@@ -81,7 +81,22 @@ impl World {
         let mut connection = world.scratch.connect().await.unwrap();
         Generator::new(7).insert_many(&mut connection, NOISE).await.unwrap();
         world.settle_everything().await;
+        world.warm_up().await;
         world
+    }
+
+    /// Waits until Elasticsearch answers a write and a search in time: one that has just started, on a busy machine, does not.
+    async fn warm_up(&self) {
+        let mut connection = self.scratch.connect().await.unwrap();
+        let key: uuid::Uuid = sqlx::query_scalar("select id from annotation limit 1")
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+        eventually("a direct write and a search are answered in time", async || {
+            self.catchword.index_now("annotation", [key]).await == Direct::Indexed
+                && self.send("GET", "/api/search?limit=1", None).await.status == 200
+        })
+        .await;
     }
 
     /// Where the service is.
@@ -106,9 +121,15 @@ impl World {
         saved.body["id"].as_str().unwrap().to_owned()
     }
 
-    /// The ids that a search finds now, in its order.
+    /// The ids that a search finds now, in its order. A busy machine may take longer than the service waits: then it is asked again.
     pub async fn found(&self, query: &str) -> Vec<String> {
-        let found = self.send("GET", &format!("/api/search?{query}"), None).await;
+        let mut found = self.send("GET", &format!("/api/search?{query}"), None).await;
+        for _ in 0..10 {
+            if found.status != 503 {
+                break;
+            }
+            found = self.send("GET", &format!("/api/search?{query}"), None).await;
+        }
         assert_eq!(found.status, 200, "{}", found.body);
         ids(&found.body)
     }
