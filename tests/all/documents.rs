@@ -240,3 +240,20 @@ fn read(file: &str) -> String {
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
+
+#[test]
+fn every_test_that_a_document_names_is_there() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(format!("{root}/docs/when-things-go-wrong.md")).unwrap();
+    let named: Vec<&str> = page.split('`').skip(1).step_by(2).filter(|word| word.contains("::")).collect();
+    assert!(named.len() > 15, "{named:?}");
+    for name in named {
+        let (module, test) = name.rsplit_once("::").unwrap();
+        let file = module.replace("::", "/");
+        let found = [format!("{root}/tests/all/{file}.rs"), format!("{root}/tests/all/{file}/mod.rs")]
+            .iter()
+            .filter_map(|path| std::fs::read_to_string(path).ok())
+            .any(|source| source.contains(&format!("fn {test}(")));
+        assert!(found, "docs/when-things-go-wrong.md names {name}, and there is no such test");
+    }
+}
