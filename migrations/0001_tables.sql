@@ -209,6 +209,7 @@ create table catchword.installation (
   id                uuid not null default gen_random_uuid(),
   system_identifier bigint,
   timeline          integer,
+  started_at        timestamptz,
   last_revision     bigint,
   seen_at           timestamptz
 );
@@ -217,6 +218,7 @@ comment on column catchword.installation.only_one is 'holds the table to one row
 comment on column catchword.installation.id is 'written into the _meta of every index';
 comment on column catchword.installation.system_identifier is 'of the server, as last seen';
 comment on column catchword.installation.timeline is 'of the server, as last seen; it changes with a failover or a restore';
+comment on column catchword.installation.started_at is 'when the server was started, as last seen; a copy that was put back shows by nothing else';
 comment on column catchword.installation.last_revision is 'of the sequence, as last seen';
 comment on column catchword.installation.seen_at is 'when that was';
 insert into catchword.installation default values;

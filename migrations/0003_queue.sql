@@ -161,26 +161,41 @@ end $$;
 comment on function catchword.record_gone is 'records a new number for keys that have no row';
 
 -- After a failover or a restore the server has another timeline, or is another server: commits may be lost and their numbers given
--- again. The sequence jumps far ahead once, before anything is written.
+-- again. The sequence jumps far ahead, before anything is written. A copy of the data folder that was put back, and a crash with
+-- synchronous_commit off, change neither: all that shows is that the server was started anew, so every start costs a jump, and nobody
+-- is alarmed by it. A jump of a fixed width would end at the same number when one backup is put back twice. So it also goes by the
+-- clock, 2^20 numbers a second since 2020: more than anybody draws, and below 2^53 for 270 years.
 create function catchword.note_server() returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   current_system bigint := (select system_identifier from pg_control_system());
   current_timeline integer := ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer;
   before catchword.installation;
-  switched boolean;
+  current bigint;
+  why text;
+  switched boolean := false;
 begin
   select * into before from catchword.installation for update;
-  switched := before.system_identifier is not null
-    and (before.system_identifier, before.timeline) is distinct from (current_system, current_timeline);
-  if switched then
-    perform pg_advisory_xact_lock(hashtextextended('catchword.revision', 0));
-    perform setval('catchword.revision', last_value + (2::numeric ^ 40)::bigint) from catchword.revision;
-    insert into catchword.journal (who, what, detail)
-    values ('catchword', 'raise', format('another server or timeline: %s/%s, was %s/%s', current_system, current_timeline, before.system_identifier, before.timeline));
+  perform pg_advisory_xact_lock(hashtextextended('catchword.revision', 0));
+  select last_value into current from catchword.revision;
+  if (before.system_identifier, before.timeline) is distinct from (current_system, current_timeline) and before.system_identifier is not null then
+    switched := true;
+    why := format('another server or timeline: %s/%s, was %s/%s', current_system, current_timeline, before.system_identifier, before.timeline);
+  elsif current < before.last_revision then
+    switched := true;
+    why := format('the sequence went back: %s, was %s', current, before.last_revision);
+  elsif before.started_at <> pg_postmaster_start_time() then
+    why := format('the server was started anew: %s, was %s', pg_postmaster_start_time(), before.started_at);
+  end if;
+  if why is not null then
+    perform setval('catchword.revision', greatest(
+      greatest(current, before.last_revision) + case when switched then 1::bigint << 40 else 1::bigint << 32 end,
+      floor(extract(epoch from clock_timestamp() - timestamptz '2020-01-01 00:00:00+00') * (1 << 19))::bigint * 2));
+    insert into catchword.journal (who, what, detail) values ('catchword', 'raise', why);
   end if;
   update catchword.installation
-     set system_identifier = current_system, timeline = current_timeline, seen_at = now(), last_revision = (select last_value from catchword.revision);
+     set system_identifier = current_system, timeline = current_timeline, started_at = pg_postmaster_start_time(), seen_at = now(),
+         last_revision = (select last_value from catchword.revision);
   return switched;
 end $$;
-comment on function catchword.note_server is 'remembers which server this is; true: another one than before, and the sequence was raised';
+comment on function catchword.note_server is 'remembers which server this is, and raises the sequence where numbers may be given twice; true: commits may be lost';

@@ -47,6 +47,12 @@ begin
   if not r.hidden then
     conditions := conditions || format(' and exists (select from %s v where v.key = t.%I)', col.view, col.key_column);
   end if;
+  if r.hidden and r.scope is null and r.period_from is null then
+    -- everything: also what is recorded as deleted, since a restore can leave its document alive
+    return format('select t.%2$I as key from only %1$s t where ($5 is null or t.%2$I > $5::%3$s)
+                   union select d.key::%3$s from catchword.tombstone d where d.collection = %4$L and ($5 is null or d.key::%3$s > $5::%3$s)',
+                  source_name, col.key_column, col.key_type, r.collection);
+  end if;
   return format('select t.%2$I as key from only %1$s t where ($5 is null or t.%2$I > $5::%3$s)%4$s', source_name, col.key_column, col.key_type, conditions);
 end $$;
 comment on function catchword.reindex_query is 'the query for the keys of a reindex';

@@ -312,7 +312,8 @@ pub(super) struct Reindex {
     pub anew: bool,
     /// Also keys that the view does not return, to see that they are gone from the index
     ///
-    /// With a scope: rows that are hidden, for instance by a soft delete. With --ids also keys that have no row at all.
+    /// With a scope: rows that are hidden, for instance by a soft delete. With --all also keys whose delete is recorded, with --ids also
+    /// keys that have no row at all.
     #[arg(long)]
     pub hidden: bool,
     /// Say how many keys it would be, and schedule nothing

@@ -71,13 +71,17 @@ fn is_slow(error: &sqlx::Error) -> bool {
     code(error).is_some_and(|code| code == "57014")
 }
 
-/// What a single row can cause: a subselect with two rows, data exceptions, integrity violations, and what functions raise.
-const ROW_FAULTS: [&str; 7] = ["21", "22", "23", "2F", "38", "39", "P0"];
+/// What a single row can cause: a subselect with two rows, data exceptions, integrity violations, what functions raise, and a document
+/// beyond the server's own limits.
+const ROW_FAULTS: [&str; 8] = ["21", "22", "23", "2F", "38", "39", "54", "P0"];
+/// How Postgres says that a value would take over 1 GB, where it has no code for it but "internal error".
+const OVER_A_GIGABYTE: &str = "invalid memory alloc request size";
 /// What is neither the row's nor the view's: connections, rollbacks, resources, locks, operators, the system itself.
 const ACCIDENTS: [&str; 8] = ["08", "25", "40", "53", "55", "57", "58", "XX"];
 
 fn is_a_rows_fault(error: &sqlx::Error) -> bool {
-    code(error).is_some_and(|code| is_of(&code, &ROW_FAULTS))
+    let over_a_gigabyte = error.as_database_error().is_some_and(|e| e.message().starts_with(OVER_A_GIGABYTE));
+    over_a_gigabyte || code(error).is_some_and(|code| is_of(&code, &ROW_FAULTS))
 }
 
 /// Any other error, such as missing names and missing rights, is the view's: it repeats until somebody mends it.

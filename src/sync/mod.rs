@@ -29,7 +29,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::collection::expand_touches;
+use crate::collection::{expand_touches, refuse_standby};
 use crate::{Catchword, Error};
 use walk::{Claimed, Walks};
 
@@ -43,6 +43,7 @@ impl Catchword {
     /// One bad document of 2,500 is a count in the [`Outcome`], never an error. An error means that Postgres could not be worked with;
     /// whatever was claimed then is free again.
     pub async fn sync(&self, name: &str, collections: &[&str]) -> Result<Outcome, Error> {
+        self.note_server().await?;
         self.refresh().await?;
         self.pass(name, collections, Trial::Allowed, &CancellationToken::new()).await
     }
@@ -58,6 +59,21 @@ impl Catchword {
                 return Ok(all);
             }
         }
+    }
+
+    /// Refuses a standby, and raises the sequence where numbers may be given twice: before anything is written.
+    async fn note_server(&self) -> Result<(), Error> {
+        let mut connection = self.inner.pool.acquire().await?;
+        refuse_standby(&mut connection).await?;
+        if sqlx::query_scalar(include_str!("note_server.sql"))
+            .fetch_one(&mut *connection)
+            .await?
+        {
+            tracing::error!(
+                "this is another Postgres server or timeline than before: commits may be lost; run: catchword reindex --all --anew --hidden"
+            );
+        }
+        Ok(())
     }
 
     pub(crate) async fn pass(&self, name: &str, collections: &[&str], trial: Trial, stop: &CancellationToken) -> Result<Outcome, Error> {

@@ -127,12 +127,7 @@ impl Worker {
     }
 
     async fn look_around(&self) -> Result<(), Error> {
-        if sqlx::query_scalar(include_str!("note_server.sql"))
-            .fetch_one(&self.catchword.inner.pool)
-            .await?
-        {
-            tracing::error!("this is another Postgres server or timeline than before: commits may be lost; run: catchword reindex --all");
-        }
+        self.catchword.note_server().await?;
         self.catchword.refresh().await?;
         self.renew().await
     }

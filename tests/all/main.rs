@@ -22,6 +22,7 @@ mod refused;
 mod reindex;
 mod related;
 mod restart;
+mod restore;
 mod roles;
 mod schema;
 mod simulator;

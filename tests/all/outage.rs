@@ -3,7 +3,7 @@
 use catchword::Direct;
 use tokio::time::Instant;
 
-use crate::common::{World, eventually};
+use crate::common::{Layout, World, eventually};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_charges_nothing_and_loses_nothing() {
@@ -91,4 +91,72 @@ async fn a_probe_closes_the_breaker_of_a_service_that_has_no_loop() {
         world.catchword.index_now("annotation", [&key]).await == Direct::Indexed
     })
     .await;
+}
+
+/// The most requests within one second.
+fn busiest_second(passed: &[std::time::Instant]) -> usize {
+    let within = |first: &std::time::Instant| {
+        passed
+            .iter()
+            .filter(|at| **at >= *first && at.duration_since(*first).as_millis() < 1_000)
+            .count()
+    };
+    passed.iter().map(within).max().unwrap_or(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_an_outage_two_workers_ask_no_faster_than_before() {
+    let world = World::with(Layout {
+        gated: true,
+        tick: "* * * * * *",
+        batch: 50,
+        ..Layout::default()
+    })
+    .await;
+    let gate = world.gate.as_ref().unwrap();
+    let _workers = [crate::workers::start(&world).await, crate::workers::start(&world).await];
+    let insert =
+        "insert into annotation (userid, target_uri, target_uri_normalized) select 'acct:' || i, 'u', 'u' from generate_series(1, 3000) i";
+    let open = "select count(*) from catchword.worker where breaker <> 'closed'";
+    let drained = async || {
+        // what was asked for in vain comes back after up to 30 s
+        eventually("most are settled", async || world.jobs().await < 1_500).await;
+        eventually("all are settled", async || world.jobs().await == 0).await;
+    };
+
+    // the first time warms up both servers
+    world.sql(insert).await;
+    drained().await;
+    gate.passed();
+    world.sql(insert).await;
+    drained().await;
+    let normal = gate.passed();
+
+    gate.refuse();
+    world.sql(insert).await;
+    eventually("both breakers are open", async || world.one::<i64>(open).await == 2).await;
+    gate.passed();
+    gate.pass();
+    drained().await;
+    let after = gate.passed();
+    let (normal_rate, rate) = (busiest_second(&normal), busiest_second(&after));
+    eprintln!(
+        "normal: {} requests, {normal_rate} in the busiest second; after: {}, {rate}",
+        normal.len(),
+        after.len()
+    );
+    // a probe of each breaker comes on top
+    let probes = 4;
+    assert!(
+        after.len() * 10 <= normal.len() * 11 + probes * 10,
+        "{} -> {} requests",
+        normal.len(),
+        after.len()
+    );
+    // 1.1 here too, but for a machine that is shared with other tests: it may have been busier the first time
+    assert!(
+        rate * 10 <= normal_rate * 15 + probes * 10,
+        "{normal_rate} -> {rate} requests in the busiest second"
+    );
+    assert_eq!(world.one::<i64>("select count(*) from catchword.dead_job").await, 0);
 }

@@ -1,6 +1,7 @@
 //! A TCP gate in front of Elasticsearch: it can pass, refuse, or hold requests back and let them through later.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -19,7 +20,11 @@ pub struct Gate {
     pub url: String,
     mode: watch::Sender<Mode>,
     requests: watch::Receiver<Requests>,
+    passed: Passed,
 }
+
+/// When each request went through, the oldest first.
+type Passed = Arc<Mutex<Vec<Instant>>>;
 
 /// Requests that were held back.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,12 +42,19 @@ impl Gate {
         let (mode, seen) = watch::channel(Mode::Pass);
         let (counted, requests) = watch::channel(Requests::default());
         let counted = Arc::new(counted);
+        let passed = Passed::default();
+        let noted = passed.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(connection(client, upstream.clone(), seen.clone(), counted.clone()));
+                tokio::spawn(connection(client, upstream.clone(), seen.clone(), counted.clone(), noted.clone()));
             }
         });
-        Gate { url, mode, requests }
+        Gate {
+            url,
+            mode,
+            requests,
+            passed,
+        }
     }
 
     pub fn refuse(&self) {
@@ -58,6 +70,11 @@ impl Gate {
         self.mode.send_replace(Mode::Pass);
     }
 
+    /// When each request went through since this was last asked, the oldest first.
+    pub fn passed(&self) -> Vec<Instant> {
+        std::mem::take(&mut self.passed.lock().unwrap())
+    }
+
     /// Waits until the server has answered everything that was held back and let through.
     pub async fn late_requests_are_answered(&self) {
         self.requests.clone().wait_for(|requests| requests.unanswered == 0).await.unwrap();
@@ -69,7 +86,13 @@ impl Gate {
     }
 }
 
-async fn connection(client: TcpStream, upstream: Arc<str>, mut mode: watch::Receiver<Mode>, counted: Arc<watch::Sender<Requests>>) {
+async fn connection(
+    client: TcpStream,
+    upstream: Arc<str>,
+    mut mode: watch::Receiver<Mode>,
+    counted: Arc<watch::Sender<Requests>>,
+    passed: Passed,
+) {
     if *mode.borrow() == Mode::Refuse {
         return;
     }
@@ -93,6 +116,10 @@ async fn connection(client: TcpStream, upstream: Arc<str>, mut mode: watch::Rece
                     let released = mode.wait_for(|mode| !matches!(mode, Mode::Hold(_))).await.map(|mode| *mode);
                     counted.send_modify(|requests| requests.held -= 1);
                     if !matches!(released, Ok(Mode::Pass)) { break }
+                }
+                // a body of JSON never begins like this
+                if [&b"GET /"[..], b"POST /", b"PUT /", b"HEAD /"].iter().any(|method| from_client[..n].starts_with(method)) {
+                    passed.lock().unwrap().push(Instant::now());
                 }
                 if server.write_all(&from_client[..n]).await.is_err() { break }
             }

@@ -27,6 +27,8 @@ pub struct Layout {
     pub migrated: bool,
     /// Another Elasticsearch than the one that all tests share.
     pub elasticsearch: Option<String>,
+    /// Another Postgres than the one that all tests share.
+    pub postgres: Option<String>,
 }
 
 impl Default for Layout {
@@ -40,6 +42,7 @@ impl Default for Layout {
             gated: false,
             migrated: true,
             elasticsearch: None,
+            postgres: None,
         }
     }
 }
@@ -91,7 +94,7 @@ impl World {
 
     pub async fn with(layout: Layout) -> World {
         let given = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run the tests with: make test"));
-        let server_url = given("DATABASE_URL");
+        let server_url = layout.postgres.clone().unwrap_or_else(|| given("DATABASE_URL"));
         let elasticsearch = layout.elasticsearch.clone().unwrap_or_else(|| given("ELASTICSEARCH_URL"));
         let elasticsearch = elasticsearch.trim_end_matches('/').to_owned();
         let id = Uuid::new_v4().simple().to_string();
