@@ -44,6 +44,12 @@ async fn real_run(catchword: &Catchword) -> anyhow::Result<()> {
                 "", done.collection
             ))?;
         }
+        if matches!(&done.attached, Attached::Stale(how) if how == "repaired") && done.index.done != Done::Created {
+            say(format_args!(
+                "{:<11} rows that were deleted without the triggers are still found: catchword reindex {} --ids KEY --hidden\n",
+                "", done.collection
+            ))?;
+        }
     }
     Ok(())
 }

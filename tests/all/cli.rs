@@ -306,3 +306,28 @@ async fn a_reader_that_has_seen_enough_is_no_error() {
         assert!(said.is_empty() || said.starts_with("nothing was changed"), "{words:?}: {said}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_says_what_becomes_of_rows_deleted_meanwhile_and_that_works() {
+    let world = World::new().await;
+    let key = world.annotate("acct:a", "x").await;
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    assert_eq!(world.found("annotation").await.len(), 1);
+    world
+        .sql("alter table annotation disable trigger catchword_deleted; delete from annotation")
+        .await;
+
+    let (code, out, said) = world.run(&["migrate"]).await;
+    assert_eq!(code, 0, "{said}");
+    assert!(out.contains("table repaired"), "{out}");
+    assert!(
+        out.contains("are still found: catchword reindex annotation --ids KEY --hidden"),
+        "{out}"
+    );
+    let (code, _, said) = world.run(&["reindex", "annotation", "--ids", &key, "--hidden"]).await;
+    assert_eq!(code, 0, "{said}");
+    world.run(&["sync", "--drain"]).await;
+    assert_eq!(world.found("annotation").await.len(), 0);
+    let (_, out, _) = world.run(&["migrate"]).await;
+    assert!(!out.contains("deleted without"), "{out}");
+}
