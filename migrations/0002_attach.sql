@@ -391,8 +391,8 @@ begin
   select * into before from catchword.collection where name = p_collection;
   intact := before.name is not null and before.source = p_source and not exists (select from catchword.broken_triggers(p_collection));
 
-  if intact and before.definition = digest then
-    update catchword.collection set view = view_name, scopes = p_scopes, period = p_period where name = p_collection;
+  if intact and before.definition = digest and before.view = view_name then
+    update catchword.collection set scopes = p_scopes, period = p_period where name = p_collection;
     return 'unchanged';
   end if;
 
@@ -403,9 +403,9 @@ begin
   foreach statement in array statements loop
     execute statement;
   end loop;
-  -- triggers that were off, another table, key or list of columns, a related table more: nobody knows what changed meanwhile, so
+  -- triggers that were off, another table, view, key or list of columns, a related table more: nobody knows what changed meanwhile, so
   -- everything is stale
-  kept := intact and before.key_column = p_key and before.revision_column = p_revision and before.watch = p_watch and before.touches @> p_touches;
+  kept := intact and before.view = view_name and before.key_column = p_key and before.revision_column = p_revision and before.watch = p_watch and before.touches @> p_touches;
   insert into catchword.collection as c (name, source, key_column, key_type, revision_column, view, floor, watch, touches, scopes, period, delay_seconds, definition)
   select p_collection, p_source, p_key, format_type(atttypid, null), p_revision, view_name, nextval('catchword.revision'), p_watch, p_touches, p_scopes, p_period, p_delay, digest
     from pg_catalog.pg_attribute where attrelid = p_source and attname = p_key

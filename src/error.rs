@@ -40,6 +40,9 @@ impl From<sqlx::Error> for Error {
     }
 }
 
+/// Postgres' code for a missing right; also for what only an owner may do.
+const INSUFFICIENT_PRIVILEGE: &str = "42501";
+
 /// The server's own sentence and hint; sqlx' Display repeats the error code and hides the hint.
 fn postgres_sentence(error: &sqlx::Error) -> String {
     match error {
@@ -49,6 +52,10 @@ fn postgres_sentence(error: &sqlx::Error) -> String {
                 .and_then(|e| e.hint());
             match hint {
                 Some(hint) => format!("{}; {hint}", database.message()),
+                None if database.code().as_deref() == Some(INSUFFICIENT_PRIVILEGE) => format!(
+                    "postgres says: {}; another role is meant for this, or it lacks its rights: run migrations/grants.sql, again after each migrate",
+                    database.message()
+                ),
                 None => format!("postgres says: {}", database.message()),
             }
         }

@@ -9,7 +9,7 @@ use super::args::{Command, LogFormat};
 /// Starts logging. `CATCHWORD_LOG` says how much. A worker says what its passes did; a command's own last line says that.
 pub(super) fn start(format: LogFormat, command: &Command) {
     let usual = if matches!(command, Command::Worker(_)) {
-        "warn,catchword=info"
+        "warn,catchword=info,sqlx=error"
     } else {
         "warn"
     };

@@ -1,7 +1,7 @@
 //! `catchword migrate`
 
-use super::End;
 use super::args::{Args, Migrate};
+use super::{End, say};
 use crate::collection::{self, Attached};
 use crate::elastic::Done;
 use crate::{Catchword, database, migrate};
@@ -19,7 +19,7 @@ pub(super) async fn run(args: &Args, options: &Migrate) -> anyhow::Result<End> {
 async fn real_run(catchword: &Catchword) -> anyhow::Result<()> {
     let (applied, collections) = catchword.migrate().await?;
     for name in applied {
-        println!("schema      applied {name}");
+        say(format_args!("schema      applied {name}\n"))?;
     }
     for done in collections {
         let table = match &done.attached {
@@ -32,17 +32,23 @@ async fn real_run(catchword: &Catchword) -> anyhow::Result<()> {
             Done::Existing => "unchanged".to_owned(),
             Done::PutBack(aliases) => format!("alias {} put back", aliases.join(", ")),
         };
-        println!(
-            "{:<11} table {table}; alias {} -> index {} {index}",
+        say(format_args!(
+            "{:<11} table {table}; alias {} -> index {} {index}\n",
             done.collection,
             done.alias,
             done.index.target.index()
-        );
+        ))?;
         if matches!(done.attached, Attached::Stale(_)) || done.index.done == Done::Created {
-            println!(
-                "{:<11} rows that were there before are not indexed yet: catchword reindex {} --all",
+            say(format_args!(
+                "{:<11} rows that were there before are not indexed yet: catchword reindex {} --all\n",
                 "", done.collection
-            );
+            ))?;
+        }
+        if matches!(&done.attached, Attached::Stale(how) if how == "repaired") && done.index.done != Done::Created {
+            say(format_args!(
+                "{:<11} rows that were deleted without the triggers are still found: catchword reindex {} --ids KEY --hidden\n",
+                "", done.collection
+            ))?;
         }
     }
     Ok(())
@@ -55,17 +61,17 @@ async fn dry_run(catchword: &Catchword) -> anyhow::Result<()> {
     let pending = migrate::pending(&mut transaction).await?;
     migrate::apply_for_a_look(&mut transaction, &pending).await?;
     for (name, sql) in &pending {
-        println!("-- migration {name}\n{}\n", sql.trim_end());
+        say(format_args!("-- migration {name}\n{}\n\n", sql.trim_end()))?;
     }
     for config in &catchword.config().collections {
-        println!("-- collection {}, table {}", config.name, config.table);
+        say(format_args!("-- collection {}, table {}\n", config.name, config.table))?;
         for statement in collection::attach_statements(&mut transaction, config).await? {
-            println!("{statement};\n");
+            say(format_args!("{statement};\n\n"))?;
         }
         let plan = catchword.index_plan(config, uuid::Uuid::nil())?;
-        println!("-- PUT /{}", plan.target().index());
+        say(format_args!("-- PUT /{}\n", plan.target().index()))?;
         for line in serde_json::to_string_pretty(&plan.create_request()?)?.lines() {
-            println!("--   {line}");
+            say(format_args!("--   {line}\n"))?;
         }
     }
     transaction.rollback().await?;

@@ -44,7 +44,7 @@ async fn healthz(State(worker): State<Worker>) -> impl IntoResponse {
     }
 }
 
-/// Ready: the last tick did its work.
+/// Ready: the last tick did its work, for every collection.
 async fn readyz(State(worker): State<Worker>) -> impl IntoResponse {
     match worker.trouble() {
         None => (StatusCode::OK, "ready\n".to_owned()),

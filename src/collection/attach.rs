@@ -108,9 +108,16 @@ async fn require_table(connection: &mut PgConnection, config: &config::Collectio
     {
         return Ok(());
     }
+    let folded = config.table.contains(char::is_uppercase) && !config.table.contains('"');
     Err(Error::Refused(format!(
-        "collection {}: the table {} does not exist; create it with your own migrations first, or write table = \"schema.table\"",
-        config.name, config.table
+        "collection {}: the table {} does not exist; create it with your own migrations first, or write table = {}",
+        config.name,
+        config.table,
+        if folded {
+            "'schema.\"Table\"': a name with capitals is quoted, as in SQL"
+        } else {
+            "\"schema.table\""
+        }
     )))
 }
 

@@ -78,13 +78,30 @@ pub(super) fn index_prefix(prefix: &str) -> Result<(), Fault> {
     ))
 }
 
-/// A table or a view, perhaps with its schema.
+/// A table or a view, perhaps with its schema. A part in double quotes is taken as it is, as in SQL.
 pub(super) fn relation(name: &str) -> Result<(), Fault> {
-    if name.split('.').count() > 2 {
+    let parts = parts(name);
+    if parts.len() > 2 {
         let remedy = "write table or schema.table; the database is that of DATABASE_URL";
         return Err(Fault::new(format!("is {}", shown(name)), remedy));
     }
-    name.split('.').try_for_each(column)
+    parts.iter().try_for_each(|part| column(part))
+}
+
+/// The names between the dots, without their quotes.
+fn parts(name: &str) -> Vec<String> {
+    let (mut parts, mut quoted) = (vec![String::new()], false);
+    let mut letters = name.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let Some(part) = parts.last_mut() else { break };
+        match letter {
+            '"' if quoted && letters.next_if_eq(&'"').is_some() => part.push('"'),
+            '"' => quoted = !quoted,
+            '.' if !quoted => parts.push(String::new()),
+            other => part.push(other),
+        }
+    }
+    parts
 }
 
 pub(super) fn column(name: &str) -> Result<(), Fault> {
@@ -201,11 +218,11 @@ mod tests {
     fn names_of_postgres() {
         let (longest, longer) = ("ä".repeat(31) + "a", "a".repeat(64));
         judge(column, &["id", "User Id", "a.b", "\"q\"", &longest], &["", "a\0b", &longer]);
-        let both = format!("{longest}.{longest}");
+        let (both, quoted) = (format!("{longest}.{longest}"), format!("\"{longest}\".\"{longest}\""));
         judge(
             relation,
-            &["annotation", "public.annotation", &both],
-            &["", ".a", "a.", "a.b.c", "a.\0", &longer],
+            &["annotation", "public.annotation", &both, &quoted, r#""My Schema"."a.b.""c"""#],
+            &["", ".a", "a.", "a.b.c", "a.\0", "\"\"", "a.\"b\".c", &longer],
         );
         judge(row_column, &["document_id"], &["", "a=b", "=", "a\0"]);
     }

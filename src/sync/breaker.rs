@@ -112,13 +112,20 @@ impl Breakers {
 
     /// An answer came that only a living cluster and a living index give.
     pub fn succeeded(&self, collection: &str) {
-        self.with(Scope::Cluster, Breaker::succeeded);
-        self.with(Scope::Collection(collection), Breaker::succeeded);
+        self.closed(Scope::Cluster);
+        self.closed(Scope::Collection(collection));
     }
 
     /// The probe of a scope succeeded.
     pub fn closed(&self, scope: Scope) {
-        self.with(scope, Breaker::succeeded);
+        let was_open = self.with(scope, |breaker| {
+            let was_open = breaker.open.is_some();
+            breaker.succeeded();
+            was_open
+        });
+        if was_open {
+            tracing::info!("elasticsearch answers again");
+        }
     }
 
     /// The probe of a scope failed.

@@ -37,6 +37,7 @@ pub struct Worker {
 struct Life {
     round: Instant,
     trouble: Option<String>,
+    unserved: Option<String>,
 }
 
 impl Worker {
@@ -50,6 +51,7 @@ impl Worker {
         let life = Life {
             round: Instant::now(),
             trouble: Some("not one tick yet".into()),
+            unserved: None,
         };
         Worker {
             catchword,
@@ -137,9 +139,23 @@ impl Worker {
         self.life().round.elapsed() < STUCK
     }
 
-    /// What the last tick failed of.
+    /// What the last tick failed of, or what it could not work on.
     pub fn trouble(&self) -> Option<String> {
-        self.life().trouble.clone()
+        let life = self.life();
+        life.trouble.as_ref().or(life.unserved.as_ref()).cloned()
+    }
+
+    /// What keeps collections of this worker from being worked on. It was logged when it began.
+    fn unserved(&self) -> Option<String> {
+        let inner = &self.catchword.inner;
+        let troubles = inner.troubles();
+        let why = |name: &String| inner.breakers.why(name).or_else(|| troubles.get(name).cloned());
+        let named: Vec<String> = self
+            .collections
+            .iter()
+            .filter_map(|name| Some(format!("{name}: {}", why(name)?)))
+            .collect();
+        (!named.is_empty()).then(|| named.join("; "))
     }
 
     fn alive(&self) {
@@ -149,7 +165,9 @@ impl Worker {
     /// A failure is logged when it begins and when it ends, not once a minute.
     fn note(&self, trouble: Option<String>) {
         self.alive();
+        let unserved = self.unserved();
         let mut life = self.life();
+        life.unserved = unserved;
         match (&life.trouble, &trouble) {
             (before, Some(now)) if before.as_ref() != Some(now) => tracing::error!("the tick failed, the next one tries again: {now}"),
             (Some(before), None) if before != "not one tick yet" => tracing::info!("ticks succeed again"),

@@ -426,6 +426,11 @@ async fn names_in_the_configuration_that_do_not_exist_are_refused() {
             &["named has no column never", "correct scopes or period"],
         ),
         named(
+            "named_capitals",
+            "table = \"public.Absent\"\nview = \"v\"",
+            &["the table public.Absent does not exist", "table = 'schema.\"Table\"'"],
+        ),
+        named(
             "named_watch",
             "table = \"named\"\nview = \"v\"\nwatch = [\"text\", \"unseen\"]",
             &["named has no column unseen", "correct watch"],

@@ -366,3 +366,21 @@ async fn a_worker_can_change_nothing_of_the_applications() {
         .await;
     assert!(said.is_err(), "an application cannot migrate");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_right_is_said_with_where_it_is_given() {
+    let roles = Roles::new().await;
+    for (role, words) in [("application", &["status"][..]), ("worker", &["detach", "annotation", "--yes"])] {
+        let output = roles
+            .world
+            .binary()
+            .env("DATABASE_URL", roles.url(role))
+            .args(words)
+            .output()
+            .await
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("postgres says: ") && said.contains("migrations/grants.sql"), "{said}");
+    }
+}

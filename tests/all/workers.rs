@@ -198,3 +198,43 @@ async fn a_worker_that_finds_triggers_switched_off_says_so_and_serves_the_others
     let key = world.annotate("acct:a", "x").await;
     eventually("the others are served", async || world.version("annotation", &key).await.is_some()).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_cannot_write_is_not_ready_and_says_why_until_it_can() {
+    let world = World::with(Layout {
+        gated: true,
+        tick: "* * * * * *",
+        ..Layout::default()
+    })
+    .await;
+    let gate = world.gate.as_ref().unwrap();
+    let worker = start(&world).await;
+    eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
+
+    let index = format!("/{}-000001", world.alias("annotation"));
+    world.http("POST", &format!("{index}/_close"), None).await;
+    world.annotate("acct:a", "x").await;
+    eventually("not ready: the index is closed", async || {
+        let (status, body) = worker.get(&world, "/readyz").await;
+        status == 503 && body.starts_with("annotation: index_closed_exception")
+    })
+    .await;
+    world.http("POST", &format!("{index}/_open"), None).await;
+    world.sql("update catchword.job set scheduled_at = now()").await;
+    eventually("ready again", async || {
+        worker.get(&world, "/readyz").await == (200, "ready\n".into())
+    })
+    .await;
+
+    gate.refuse();
+    world.annotate("acct:a", "y").await;
+    eventually("not ready: Elasticsearch is away", async || {
+        let (status, body) = worker.get(&world, "/readyz").await;
+        status == 503 && body.contains("unreachable")
+    })
+    .await;
+    assert_eq!(worker.get(&world, "/healthz").await.0, 200, "a restart would mend nothing");
+    gate.pass();
+    world.sql("update catchword.job set scheduled_at = now()").await;
+    eventually("ready again", async || worker.get(&world, "/readyz").await.0 == 200).await;
+}

@@ -376,3 +376,22 @@ async fn a_dry_run_prints_the_statements_and_changes_nothing() {
     let mut connection = world.pool.acquire().await.unwrap();
     assert!(!migrate::pending(&mut connection).await.unwrap().is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_view_makes_everything_stale_because_its_documents_are_others() {
+    let world = attached().await;
+    world
+        .sql("create view item_short as select id as key, catchword_revision as revision, json_build_object('text', left(text, 9)) as body from item")
+        .await;
+    let mut config = config_of_item(&world);
+    let floor = "select floor from catchword.collection where name = 'item'";
+    let before: i64 = world.one(floor).await;
+    assert_eq!(collection::attach(&world.pool, &config).await.unwrap(), Attached::Unchanged);
+    assert_eq!(world.one::<i64>(floor).await, before);
+
+    config.view = "item_short".into();
+    let done = collection::attach(&world.pool, &config).await.unwrap();
+    assert_eq!(done, Attached::Stale("attached anew".into()));
+    assert!(world.one::<i64>(floor).await > before);
+    assert_eq!(collection::attach(&world.pool, &config).await.unwrap(), Attached::Unchanged);
+}
