@@ -16,6 +16,7 @@ mod faults;
 mod interleavings;
 mod operate;
 mod outage;
+mod properties;
 mod queue;
 mod refusals;
 mod refused;
