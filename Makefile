@@ -1,9 +1,9 @@
 # Every target does its own set-up: `make test` is all that a fresh machine needs.
 .DEFAULT_GOAL := help
-.PHONY: help services stop test lint demo
+.PHONY: help services stop test test-faults lint demo
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 services: ## start a real Postgres and a real Elasticsearch, wait until they answer
 	@scripts/services up
@@ -17,11 +17,20 @@ test: ## run all tests; starts the servers and leaves them running
 	@scripts/services tools
 	@scripts/services up
 	@env=$$(scripts/services env) && eval "$$env" && RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --locked --workspace
+	@env=$$(scripts/services env) && eval "$$env" && RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --locked --workspace --features crash-points --test crash
 	@FAST=1 scripts/demo
+
+# Builds this workspace's crates once more, with the feature that lets a test end a process at chosen places.
+test-faults: ## crash every process at every point, and a long kill storm
+	@scripts/services tools
+	@scripts/services up
+	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_REPEAT=$${CATCHWORD_REPEAT:-5} RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} cargo test --locked --workspace --features crash-points --test crash
+	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_STORM_SECONDS=$${CATCHWORD_STORM_SECONDS:-120} cargo test --locked --workspace --test all -- --nocapture --exact faults::workers_killed_at_random_under_writes_lose_nothing
 
 lint: ## check format, lints and documentation; every warning is an error
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --workspace --features crash-points --test crash -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
 
 demo: ## show it at work; FAST=1 for the short version

@@ -21,6 +21,7 @@ pub mod config;
 pub mod database;
 pub mod metrics;
 
+mod crash;
 mod error;
 mod printable;
 

@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 use crate::collection::{Collection, Document, Want};
 use crate::elastic::{Answer, Body, Refresh, Write};
 use crate::sync::{Scope, State};
-use crate::{Catchword, Error, database};
+use crate::{Catchword, Error, crash, database};
 
 /// A dead cluster costs a write this much at most, and only until the breaker opens.
 const LIMIT: Duration = Duration::from_secs(1);
@@ -116,6 +116,7 @@ impl Catchword {
         let mut transaction = database::begin(&self.inner.pool).await?;
         let stored = store(&mut transaction).await?;
         transaction.commit().await.map_err(commit_error)?;
+        crash::point("after-commit");
         let direct = self.index_now(collection, stored.keys).await;
         Ok(Kept {
             value: stored.value,

@@ -2,7 +2,7 @@
 
 use sqlx::PgConnection;
 
-use crate::Error;
+use crate::{Error, crash};
 
 /// Why a job was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,5 +54,6 @@ pub async fn bury(connection: &mut PgConnection, burials: &[Burial]) -> Result<(
         .bind(burials.iter().map(|b| b.error.as_str()).collect::<Vec<_>>())
         .execute(connection)
         .await?;
+    crash::point("buried-before-commit");
     Ok(())
 }

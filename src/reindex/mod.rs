@@ -8,7 +8,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool};
 
 use crate::printable::printable;
-use crate::{Error, database};
+use crate::{Error, crash, database};
 
 /// Jobs scheduled in one transaction: some tens of milliseconds.
 pub const CHUNK: i32 = 10_000;
@@ -102,11 +102,13 @@ pub async fn remaining(connection: &mut PgConnection, id: i64) -> Result<Option<
 
 /// Schedules the next chunk, in a transaction of its own. Fewer than `size`: it was the last.
 pub async fn chunk(pool: &PgPool, id: i64, size: i32) -> Result<i64, Error> {
-    Ok(sqlx::query_scalar(include_str!("chunk.sql"))
+    let scheduled = sqlx::query_scalar(include_str!("chunk.sql"))
         .bind(id)
         .bind(size)
         .fetch_one(pool)
-        .await?)
+        .await?;
+    crash::point("chunk-committed");
+    Ok(scheduled)
 }
 
 /// A reindex that is not finished: it runs somewhere, or was cut short.

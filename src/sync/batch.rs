@@ -13,7 +13,7 @@ use super::write::{Written, write};
 use crate::collection::{self, Collection, Want};
 use crate::elastic::{Answer, Has};
 use crate::job::{self, Job};
-use crate::{Error, Inner};
+use crate::{Error, Inner, crash};
 
 /// The limit of one look at Elasticsearch.
 const LOOK: Duration = Duration::from_secs(10);
@@ -34,11 +34,13 @@ pub(super) async fn batch(
     jobs: &[Job],
 ) -> Result<Outcome, Error> {
     let deadline = Deadline::start();
+    crash::point("after-claim");
     let (good, mut findings) = sort_out_bad_keys(collection, jobs);
 
     // Elasticsearch first: its version came from a committed row, so a row read later can only be equal or newer.
     let documents = look(inner, collection, &good, deadline).await;
     let (wants, unbuildable) = collection.wants(&mut transaction, &good).await?;
+    crash::point("after-look");
     let keys = judge(&good, &documents, &wants);
     let written = write(&inner.elastic, collection, &mut transaction, &keys, deadline).await?;
     let mended = mend(inner, collection, &mut transaction, &keys, &mut findings).await?;

@@ -10,7 +10,7 @@ use super::compare::Verdict;
 use super::deadline::Deadline;
 use crate::collection::{Collection, Document, Want};
 use crate::elastic::{Answer, Body, Elastic, Refresh, Write};
-use crate::{Error, collection};
+use crate::{Error, collection, crash};
 
 /// The limit of one bulk.
 const BULK: Duration = Duration::from_secs(30);
@@ -75,6 +75,7 @@ pub(super) async fn write(
             let writes: Vec<Write<'_>> = round.iter().filter(|write| needs(&keys[write.key], n)).cloned().collect();
             let Some(limit) = deadline.within(BULK) else { return Ok(written) };
             let answers = elastic.bulk(target, &writes, Refresh::No, limit).await;
+            crash::point("bulk-answered");
             for (write, answer) in writes.iter().zip(answers) {
                 written.applied += u64::from(answer == Answer::Applied);
                 written.conflicts += u64::from(answer == Answer::Conflict);

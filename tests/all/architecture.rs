@@ -123,12 +123,13 @@ fn one_place_each_for_transactions_metrics_printing_and_raising_the_sequence() {
 /// What each part may name, from the bottom up. A part of the upper layer may name any part but the command line.
 #[test]
 fn the_parts_name_one_another_in_one_direction() {
-    let lower: [(&str, &[&str]); 6] = [
+    let lower: [(&str, &[&str]); 7] = [
+        ("crash", &[]),
         ("config", &[]),
         ("elastic", &[]),
         ("error", &["config", "elastic"]),
         ("database", &["config", "Error"]),
-        ("job", &["Error"]),
+        ("job", &["crash", "Error"]),
         ("collection", &["config", "database", "elastic", "Error"]),
     ];
     for (part, allowed) in lower {

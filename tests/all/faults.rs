@@ -7,8 +7,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tokio::time::{Instant, sleep};
 
-use crate::common::{Layout, World, eventually};
-use crate::workers::start;
+use crate::common::{Layout, Traffic, World, eventually, start};
 
 fn quick() -> Layout {
     Layout {
@@ -18,50 +17,17 @@ fn quick() -> Layout {
     }
 }
 
-/// About 200 writes a second, 60 % inserts, 30 % updates, 10 % deletes, some indexed directly.
-async fn write_until(world: Arc<World>, end: Instant) {
-    let mut random = StdRng::from_os_rng();
-    while Instant::now() < end {
-        let sql = match random.random_range(0..10) {
-            0..6 => {
-                "insert into annotation (userid, target_uri, target_uri_normalized, text) values ('acct:a', 'u', 'u', 'new') returning id"
-            }
-            6..9 => {
-                "update annotation set text = text || '+' where id = (select id from annotation where userid = 'acct:a' order by random() limit 1) returning id"
-            }
-            _ => "delete from annotation where id = (select id from annotation order by random() limit 1) returning id",
-        };
-        let key: Option<uuid::Uuid> = sqlx::query_scalar(sql).fetch_optional(&world.pool).await.unwrap();
-        if let Some(key) = key
-            && random.random_bool(0.3)
-        {
-            world.catchword.index_now("annotation", [key]).await;
-        }
-        sleep(Duration::from_millis(5)).await;
-    }
-}
-
-async fn settle_and_compare(world: &World) {
-    let last = world.past_the_gate().await;
-    eventually("the queue is empty", async || {
-        world.make_due().await;
-        last.drain("test", &["annotation"]).await.unwrap();
-        world.jobs().await == 0
-    })
-    .await;
-    assert_eq!(world.one::<i64>("select count(*) from catchword.dead_job").await, 0);
-    world.both_sides_agree().await;
-    world.noise_is_untouched().await;
+/// How long the workers are killed: longer with `make test-faults`.
+fn storm() -> Duration {
+    let given = std::env::var("CATCHWORD_STORM_SECONDS").map(|seconds| seconds.parse().unwrap());
+    Duration::from_secs(given.unwrap_or(15))
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn workers_killed_at_random_under_writes_lose_nothing() {
     let world = Arc::new(World::with(quick()).await);
-    let end = Instant::now() + Duration::from_secs(15);
-    let writers = [
-        tokio::spawn(write_until(world.clone(), end)),
-        tokio::spawn(write_until(world.clone(), end)),
-    ];
+    let end = Instant::now() + storm();
+    let traffic = Traffic::start(&world);
     let mut random = StdRng::from_os_rng();
     let mut workers = [start(&world).await, start(&world).await];
     let mut killed = 0;
@@ -74,12 +40,11 @@ async fn workers_killed_at_random_under_writes_lose_nothing() {
         killed += 1;
         world.intent_is_durable().await;
     }
-    for writer in writers {
-        writer.await.unwrap();
-    }
+    let writes = traffic.end().await;
     drop(workers);
+    println!("{killed} kills, {writes} writes in {:?}", storm());
     assert!(killed > 3, "{killed} kills are no storm");
-    settle_and_compare(&world).await;
+    world.settle_and_compare().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,7 +97,7 @@ async fn a_worker_frozen_with_a_batch_changes_nothing_when_it_wakes() {
     );
     worker.signal("-TERM").await;
     assert_eq!(worker.child.wait().await.unwrap().code(), Some(0));
-    settle_and_compare(&world).await;
+    world.settle_and_compare().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,7 +105,7 @@ async fn a_worker_whose_connections_are_cut_twice_a_second_goes_on() {
     let world = Arc::new(World::with(quick()).await);
     let mut worker = start(&world).await;
     let end = Instant::now() + Duration::from_secs(8);
-    let writer = tokio::spawn(write_until(world.clone(), end));
+    let traffic = Traffic::start(&world);
     while Instant::now() < end {
         world
             .sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'catchword'")
@@ -148,9 +113,9 @@ async fn a_worker_whose_connections_are_cut_twice_a_second_goes_on() {
         sleep(Duration::from_millis(500)).await;
         assert!(worker.child.try_wait().unwrap().is_none(), "it never exits");
     }
-    writer.await.unwrap();
+    traffic.end().await;
     eventually("ready again", async || worker.get(&world, "/readyz").await.0 == 200).await;
     worker.signal("-TERM").await;
     assert_eq!(worker.child.wait().await.unwrap().code(), Some(0));
-    settle_and_compare(&world).await;
+    world.settle_and_compare().await;
 }

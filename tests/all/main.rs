@@ -3,6 +3,7 @@
 // a test never cancels its own begin
 #![allow(clippy::disallowed_methods)]
 
+#[allow(dead_code, unused_imports, reason = "tests/crash uses the rest")]
 mod common;
 
 mod architecture;
@@ -16,11 +17,14 @@ mod faults;
 mod interleavings;
 mod operate;
 mod outage;
+mod properties;
 mod queue;
 mod refusals;
 mod refused;
 mod reindex;
 mod related;
+#[cfg(not(feature = "crash-points"))]
+mod release;
 mod restart;
 mod restore;
 mod roles;

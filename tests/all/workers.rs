@@ -1,54 +1,10 @@
 //! The worker as a process: it wakes, works, answers health checks, and stops.
 
-use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
-use crate::common::{Layout, World, eventually};
-
-/// A worker of the real binary.
-pub struct Running {
-    pub child: Child,
-    url: String,
-}
-
-/// Starts the real binary on a free port and waits until it runs.
-pub async fn start(world: &World) -> Running {
-    let mut command = world.binary();
-    command
-        .args(["worker", "--listen", "127.0.0.1:0", "--log", "json"])
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let url = loop {
-        let line = lines.next_line().await.unwrap().expect("the worker says where it listens");
-        let said: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
-        if let Some(address) = said["listen"].as_str() {
-            break format!("http://{address}");
-        }
-    };
-    tokio::spawn(async move {
-        while let Ok(Some(line)) = lines.next_line().await {
-            eprintln!("{line}")
-        }
-    });
-    Running { child, url }
-}
-
-impl Running {
-    pub async fn signal(&self, signal: &str) {
-        let pid = self.child.id().unwrap().to_string();
-        assert!(Command::new("kill").args([signal, &pid]).status().await.unwrap().success());
-    }
-
-    pub async fn get(&self, world: &World, path: &str) -> (u16, String) {
-        let response = world.client.get(format!("{}{path}", self.url)).send().await.unwrap();
-        (response.status().as_u16(), response.text().await.unwrap())
-    }
-}
+use crate::common::{Layout, World, eventually, start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plain_insert_is_found_by_search_within_three_seconds_of_a_tick_every_second() {

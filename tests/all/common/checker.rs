@@ -89,19 +89,25 @@ impl World {
 
     /// Every document and tombstone, with its version, as a realtime look sees it.
     pub async fn everything_in_the_index(&self) -> BTreeMap<String, (i64, Value)> {
-        self.http("POST", &format!("/{}/_refresh", self.index("annotation")), None).await;
-        let query = json!({ "size": 10_000, "version": true, "sort": ["_doc"] });
-        let (status, answer) = self
-            .http("POST", &format!("/{}/_search", self.index("annotation")), Some(query))
-            .await;
-        assert_eq!(status, 200, "{answer}");
-        let hits = answer["hits"]["hits"].as_array().unwrap().iter();
-        hits.map(|hit| {
-            (
-                hit["_id"].as_str().unwrap().to_owned(),
-                (hit["_version"].as_i64().unwrap(), hit["_source"].clone()),
-            )
-        })
-        .collect()
+        let index = self.index("annotation");
+        self.http("POST", &format!("/{index}/_refresh"), None).await;
+        let (_, opened) = self.http("POST", &format!("/{index}/_pit?keep_alive=1m"), None).await;
+        let mut query = json!({ "size": 10_000, "version": true, "pit": { "id": opened["id"] }, "sort": ["_shard_doc"] });
+        let mut everything = BTreeMap::new();
+        loop {
+            let (status, answer) = self.http("POST", "/_search", Some(query.clone())).await;
+            assert_eq!(status, 200, "{answer}");
+            let hits = answer["hits"]["hits"].as_array().unwrap();
+            for hit in hits {
+                let key = hit["_id"].as_str().unwrap().to_owned();
+                everything.insert(key, (hit["_version"].as_i64().unwrap(), hit["_source"].clone()));
+            }
+            if hits.len() < 10_000 {
+                break;
+            }
+            query["search_after"] = hits[hits.len() - 1]["sort"].clone();
+        }
+        self.http("DELETE", "/_pit", Some(json!({ "id": opened["id"] }))).await;
+        everything
     }
 }

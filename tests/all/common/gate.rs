@@ -1,4 +1,4 @@
-//! A TCP gate in front of Elasticsearch: it can pass, refuse, or hold requests back and let them through later.
+//! A TCP gate in front of a server: it can pass, refuse, hold requests back and let them through later, or keep the answers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -14,6 +14,8 @@ enum Mode {
     Refuse,
     /// A request that contains this text is kept until the gate passes again.
     Hold(&'static str),
+    /// A connection that has sent these texts, one after the other, never hears anything again; what it sends goes through.
+    Swallow(&'static [&'static str]),
 }
 
 pub struct Gate {
@@ -31,6 +33,7 @@ type Passed = Arc<Mutex<Vec<Instant>>>;
 struct Requests {
     held: usize,
     unanswered: usize,
+    swallowed: usize,
 }
 
 impl Gate {
@@ -64,6 +67,16 @@ impl Gate {
     /// Holds back requests that contain this text (a part of their path), and lets the others through.
     pub fn hold(&self, text: &'static str) {
         self.mode.send_replace(Mode::Hold(text));
+    }
+
+    /// Lets everything through, and keeps the answer to the last of these texts from a connection that has sent them in this order.
+    pub fn swallow(&self, texts: &'static [&'static str]) {
+        self.mode.send_replace(Mode::Swallow(texts));
+    }
+
+    /// Waits until the server has answered a request, and nobody heard it.
+    pub async fn swallowed_something(&self) {
+        self.requests.clone().wait_for(|requests| requests.swallowed > 0).await.unwrap();
     }
 
     pub fn pass(&self) {
@@ -100,7 +113,7 @@ async fn connection(
         return;
     };
     let (mut from_client, mut from_server) = (vec![0; 64 << 10], vec![0; 64 << 10]);
-    let (mut client, mut unanswered) = (Some(client), 0);
+    let (mut client, mut unanswered, mut sent, mut swallowing) = (Some(client), 0, 0, false);
     while client.is_some() || unanswered > 0 {
         let now = *mode.borrow_and_update();
         tokio::select! {
@@ -108,11 +121,15 @@ async fn connection(
             read = read(&mut client, &mut from_client) => {
                 // a client that has given up is no reason to stop: what it sent goes through
                 let Some(n) = read else { client = None; continue };
+                if let Mode::Swallow(texts) = now {
+                    sent += usize::from(texts.get(sent).is_some_and(|text| contains(&from_client[..n], text)));
+                    swallowing = sent == texts.len();
+                }
                 if let Mode::Hold(text) = now
                     && contains(&from_client[..n], text)
                 {
                     unanswered += 1;
-                    counted.send_modify(|requests| *requests = Requests { held: requests.held + 1, unanswered: requests.unanswered + 1 });
+                    counted.send_modify(|requests| { requests.held += 1; requests.unanswered += 1 });
                     let released = mode.wait_for(|mode| !matches!(mode, Mode::Hold(_))).await.map(|mode| *mode);
                     counted.send_modify(|requests| requests.held -= 1);
                     if !matches!(released, Ok(Mode::Pass)) { break }
@@ -127,6 +144,10 @@ async fn connection(
                 let Ok(n @ 1..) = read else { break };
                 counted.send_modify(|requests| requests.unanswered -= unanswered);
                 unanswered = 0;
+                if swallowing {
+                    counted.send_modify(|requests| requests.swallowed += 1);
+                    continue;
+                }
                 if let Some(client) = &mut client {
                     _ = client.write_all(&from_server[..n]).await;
                 }

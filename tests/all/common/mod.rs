@@ -4,7 +4,11 @@ mod checker;
 mod elastic;
 mod gate;
 mod noise;
+mod process;
+mod traffic;
 mod world;
 
 pub use gate::Gate;
+pub use process::{launch, start};
+pub use traffic::Traffic;
 pub use world::{Layout, World, eventually};

@@ -1,0 +1,79 @@
+//! Writes of every kind while something breaks, and the comparison after it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{World, eventually};
+
+const INSERT: &str =
+    "insert into annotation (userid, target_uri, target_uri_normalized, text) values ('acct:a', 'u', 'u', 'new') returning id";
+const UPDATE: &str = "update annotation set text = text || '+' where id = (select id from annotation where userid = 'acct:a' offset floor(random() * 50) limit 1) returning id";
+const DELETE: &str = "delete from annotation where id = (select id from annotation offset floor(random() * 50) limit 1) returning id";
+
+/// About 200 writes a second: 60 % inserts, 30 % updates, 10 % deletes, a third of them indexed directly.
+pub struct Traffic {
+    over: CancellationToken,
+    writers: [JoinHandle<u64>; 2],
+}
+
+impl Traffic {
+    pub fn start(world: &Arc<World>) -> Traffic {
+        let over = CancellationToken::new();
+        let writers = [(); 2].map(|()| tokio::spawn(write(world.clone(), over.clone())));
+        Traffic { over, writers }
+    }
+
+    /// Ends it; returns how many writes there were.
+    pub async fn end(self) -> u64 {
+        self.over.cancel();
+        let mut writes = 0;
+        for writer in self.writers {
+            writes += writer.await.unwrap();
+        }
+        writes
+    }
+}
+
+async fn write(world: Arc<World>, over: CancellationToken) -> u64 {
+    let mut random = StdRng::from_os_rng();
+    let mut hundredth = tokio::time::interval(Duration::from_millis(10));
+    let mut writes = 0;
+    while !over.is_cancelled() {
+        hundredth.tick().await;
+        let sql = match random.random_range(0..10) {
+            0..6 => INSERT,
+            6..9 => UPDATE,
+            _ => DELETE,
+        };
+        let key: Option<uuid::Uuid> = sqlx::query_scalar(sql).fetch_optional(&world.pool).await.unwrap();
+        writes += 1;
+        if let Some(key) = key
+            && random.random_bool(0.3)
+        {
+            let catchword = world.catchword.clone();
+            tokio::spawn(async move { catchword.index_now("annotation", [key]).await });
+        }
+    }
+    writes
+}
+
+impl World {
+    /// Works until no job is left; then nothing may be lost, stale, a ghost or dead.
+    pub async fn settle_and_compare(&self) {
+        let last = self.past_the_gate().await;
+        eventually("the queue is empty", async || {
+            self.make_due().await;
+            last.drain("test", &["annotation"]).await.unwrap();
+            self.jobs().await == 0
+        })
+        .await;
+        assert_eq!(self.one::<i64>("select count(*) from catchword.dead_job").await, 0);
+        self.both_sides_agree().await;
+        self.noise_is_untouched().await;
+    }
+}

@@ -1,0 +1,116 @@
+//! A worker that dies in the middle of a batch.
+
+use std::os::unix::process::ExitStatusExt;
+use std::sync::Arc;
+
+use tokio::process::Command;
+
+use crate::common::{Gate, Traffic, World, launch};
+use crate::{a_new_worker_finishes, end_of, quick, repetitions};
+
+const ABORTED: i32 = 6;
+const KILLED: i32 = 9;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_claim() {
+    at("after-claim").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_look() {
+    at("after-look").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_answer_to_the_bulk() {
+    at("bulk-answered").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settled_and_not_committed() {
+    at("settled-before-commit").await;
+}
+
+async fn at(point: &str) {
+    let world = Arc::new(World::with(quick()).await);
+    for _ in 0..repetitions() {
+        let traffic = Traffic::start(&world);
+        let mut worker = launch(world.binary().env("CATCHWORD_CRASH", point)).await;
+        assert_eq!(end_of(&mut worker.child).await.signal(), Some(ABORTED));
+        world.intent_is_durable().await;
+        assert!(traffic.end().await > 0);
+        a_new_worker_finishes(&world).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn buried_and_not_committed() {
+    let world = Arc::new(World::with(quick()).await);
+    let both = "select (select count(*) from catchword.job where key = 'no uuid'), (select count(*) from catchword.dead_job)";
+    let job_and_letter = async || sqlx::query_as::<_, (i64, i64)>(both).fetch_one(&world.pool).await.unwrap();
+    for _ in 0..repetitions() {
+        let traffic = Traffic::start(&world);
+        world
+            .sql("insert into catchword.job (collection, key, priority, tag) values ('annotation', 'no uuid', 1, 'test')")
+            .await;
+        let mut worker = launch(world.binary().env("CATCHWORD_CRASH", "buried-before-commit")).await;
+        assert_eq!(end_of(&mut worker.child).await.signal(), Some(ABORTED));
+        assert_eq!(job_and_letter().await, (1, 0), "as if it had never been buried");
+        world.intent_is_durable().await;
+        traffic.end().await;
+
+        world.catchword.drain("test", &["annotation"]).await.unwrap();
+        assert_eq!(job_and_letter().await, (0, 1), "buried once");
+        world.sql("delete from catchword.dead_job").await;
+        a_new_worker_finishes(&world).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_bulk_is_sent_and_no_answer_comes() {
+    let world = Arc::new(World::with(quick()).await);
+    for _ in 0..repetitions() {
+        let gate = Gate::before(&world.elasticsearch).await;
+        let mut command = world.binary();
+        command.env("ELASTICSEARCH_URL", &gate.url);
+        let traffic = Traffic::start(&world);
+        killed_without_an_answer(&world, &gate, &["_bulk"], &mut command).await;
+        traffic.end().await;
+        a_new_worker_finishes(&world).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commit_is_sent_and_no_answer_comes() {
+    let world = Arc::new(World::with(quick()).await);
+    for _ in 0..repetitions() {
+        let mut url = url::Url::parse(&world.database_url).unwrap();
+        let gate = Gate::before(&format!("{}:{}", url.host_str().unwrap(), url.port().unwrap())).await;
+        let port = url::Url::parse(&gate.url).unwrap().port();
+        url.set_host(Some("127.0.0.1")).unwrap();
+        url.set_port(port).unwrap();
+        let mut command = world.binary();
+        command.env("DATABASE_URL", url.as_str());
+        // in step already, so that the first batch has something to settle
+        let key = world.in_step("acct:b", "x").await;
+        world
+            .sql(&format!("select catchword.schedule('annotation', array['{key}'], 'unheard')"))
+            .await;
+        let traffic = Traffic::start(&world);
+        killed_without_an_answer(&world, &gate, &["delete from catchword.job where id = any", "COMMIT"], &mut command).await;
+        let unheard = "select count(*) from catchword.job where tag = 'unheard'";
+        assert_eq!(world.one::<i64>(unheard).await, 0, "settled, though the worker never knew");
+        traffic.end().await;
+        a_new_worker_finishes(&world).await;
+    }
+}
+
+/// The server has done what it was asked, and the worker dies before it hears of it.
+async fn killed_without_an_answer(world: &World, gate: &Gate, requests: &'static [&'static str], command: &mut Command) {
+    gate.swallow(requests);
+    let mut worker = launch(command).await;
+    gate.swallowed_something().await;
+    worker.signal("-KILL").await;
+    assert_eq!(end_of(&mut worker.child).await.signal(), Some(KILLED));
+    world.intent_is_durable().await;
+}
