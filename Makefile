@@ -17,7 +17,6 @@ test: ## run all tests; starts the servers and leaves them running
 	@scripts/services tools
 	@scripts/services up
 	@env=$$(scripts/services env) && eval "$$env" && RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --locked --workspace
-	@env=$$(scripts/services env) && eval "$$env" && RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --locked --workspace --features crash-points --test crash
 	@FAST=1 scripts/demo
 
 # Builds this workspace's crates once more, with the feature that lets a test end a process at chosen places.

@@ -31,7 +31,8 @@ async fn workers_killed_at_random_under_writes_lose_nothing() {
     let mut random = StdRng::from_os_rng();
     let mut workers = [start(&world).await, start(&world).await];
     let mut killed = 0;
-    while Instant::now() < end {
+    // on a busy machine a worker takes seconds to start: then it takes longer, and no fewer kills
+    while Instant::now() < end || killed < 5 {
         sleep(Duration::from_millis(random.random_range(200..1500))).await;
         let victim = random.random_range(0..2);
         workers[victim].signal("-KILL").await;
@@ -43,7 +44,6 @@ async fn workers_killed_at_random_under_writes_lose_nothing() {
     let writes = traffic.end().await;
     drop(workers);
     println!("{killed} kills, {writes} writes in {:?}", storm());
-    assert!(killed > 3, "{killed} kills are no storm");
     world.settle_and_compare().await;
 }
 

@@ -114,7 +114,7 @@ async fn after_an_outage_two_workers_ask_no_faster_than_before() {
     })
     .await;
     let gate = world.gate.as_ref().unwrap();
-    let _workers = [crate::workers::start(&world).await, crate::workers::start(&world).await];
+    let _workers = [crate::common::start(&world).await, crate::common::start(&world).await];
     let insert =
         "insert into annotation (userid, target_uri, target_uri_normalized) select 'acct:' || i, 'u', 'u' from generate_series(1, 3000) i";
     let open = "select count(*) from catchword.worker where breaker <> 'closed'";
