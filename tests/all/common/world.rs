@@ -263,9 +263,9 @@ impl World {
     }
 }
 
-/// Waits until `condition` holds; a test that waits in vain fails after 30 s with `what`.
+/// Waits until `condition` holds; a test that waits in vain fails with `what` after two minutes: a busy machine takes its time.
 pub async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let waited = tokio::time::timeout(Duration::from_secs(30), async {
+    let waited = tokio::time::timeout(Duration::from_secs(120), async {
         while !condition().await {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
