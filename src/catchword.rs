@@ -83,12 +83,7 @@ impl Catchword {
         migrate::check_version(&mut connection).await?;
         drop(connection);
         catchword.refresh().await?;
-        let refused = catchword
-            .inner
-            .lock()
-            .refused
-            .first_key_value()
-            .map(|(name, why)| format!("collection {name}: {why}"));
+        let refused = catchword.inner.lock().refused.first_key_value().map(|(name, why)| format!("collection {name}: {why}"));
         match refused {
             Some(sentence) => Err(Error::Refused(sentence)),
             None => Ok(catchword),
@@ -127,11 +122,7 @@ impl Catchword {
 
     /// The alias that readers of a collection search.
     pub fn readers_alias(&self, collection: &str) -> Option<String> {
-        self.inner
-            .lock()
-            .collections
-            .get(collection)
-            .map(|collection| collection.alias.clone())
+        self.inner.lock().collections.get(collection).map(|collection| collection.alias.clone())
     }
 
     /// Reads the collections anew: targets, pauses, triggers, and whose indices they are. What is wrong is remembered and said; the
@@ -207,10 +198,7 @@ impl Catchword {
             let asked = self.inner.elastic.belongs(target, &collection.alias, installation);
             tokio::time::timeout(OWNERSHIP, asked).await.unwrap_or_else(|_| {
                 let doing = format!("ask whose index {} is", target.index());
-                Err(elastic::Error::Request {
-                    doing,
-                    answer: Answer::Unknown("no answer within 3 s".into()),
-                })
+                Err(elastic::Error::Request { doing, answer: Answer::Unknown("no answer within 3 s".into()) })
             })?;
         }
         Ok(())
@@ -249,12 +237,7 @@ impl Inner {
     /// Everything that keeps collections from being worked on, for people.
     pub fn troubles(&self) -> BTreeMap<String, String> {
         let known = self.lock();
-        let all = known
-            .refusing
-            .iter()
-            .chain(&known.unverified)
-            .chain(&known.blocked)
-            .chain(&known.refused);
+        let all = known.refusing.iter().chain(&known.unverified).chain(&known.blocked).chain(&known.refused);
         all.map(|(name, why)| (name.clone(), why.clone())).collect()
     }
 
@@ -282,10 +265,7 @@ impl Inner {
 fn address(settings: &ElasticsearchSettings) -> Result<Address, Error> {
     let credentials = match (&settings.username, &settings.password, &settings.api_key) {
         (_, _, Some(key)) => Credentials::ApiKey(key.expose().to_owned()),
-        (Some(username), Some(password), None) => Credentials::Basic {
-            username: username.clone(),
-            password: password.expose().to_owned(),
-        },
+        (Some(username), Some(password), None) => Credentials::Basic { username: username.clone(), password: password.expose().to_owned() },
         _ => Credentials::None,
     };
     let transport = match settings.tls {

@@ -47,9 +47,7 @@ const INSUFFICIENT_PRIVILEGE: &str = "42501";
 fn postgres_sentence(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Database(database) => {
-            let hint = database
-                .try_downcast_ref::<sqlx::postgres::PgDatabaseError>()
-                .and_then(|e| e.hint());
+            let hint = database.try_downcast_ref::<sqlx::postgres::PgDatabaseError>().and_then(|e| e.hint());
             match hint {
                 Some(hint) => format!("{}; {hint}", database.message()),
                 None if database.code().as_deref() == Some(INSUFFICIENT_PRIVILEGE) => format!(

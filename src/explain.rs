@@ -115,13 +115,7 @@ fn in_index(index: String, has: &Has, want: Option<Want>) -> InIndex {
         Has::Absent => (None, None),
         Has::Unknown(why) => (None, Some(why.clone())),
     };
-    InIndex {
-        index,
-        version,
-        tombstone: version.is_some_and(|v| v % 2 != 0),
-        unknown,
-        verdict,
-    }
+    InIndex { index, version, tombstone: version.is_some_and(|v| v % 2 != 0), unknown, verdict }
 }
 
 impl Explanation {
@@ -160,18 +154,10 @@ impl fmt::Display for Explanation {
                 (None, Some(version)) => format!("has a document, at version {version}"),
             };
             writeln!(f, "  elasticsearch  {} {has}", index.index)?;
-            writeln!(
-                f,
-                "  verdict        {}",
-                index.verdict.map_or("none: the row must be mended first", meaning)
-            )?;
+            writeln!(f, "  verdict        {}", index.verdict.map_or("none: the row must be mended first", meaning))?;
         }
         for job in &self.jobs {
-            let due = if job.due {
-                "due now".into()
-            } else {
-                format!("due {}", job.scheduled_at.format("%Y-%m-%d %H:%M:%S UTC"))
-            };
+            let due = if job.due { "due now".into() } else { format!("due {}", job.scheduled_at.format("%Y-%m-%d %H:%M:%S UTC")) };
             write!(f, "  job            {} {due}, asked for by {}", job.id, printable(&job.tag))?;
             match (&job.last_error, job.attempts) {
                 (Some(error), n) if n > 0 => writeln!(f, ", refused {}, last: {}", times(n), printable(error))?,

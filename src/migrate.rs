@@ -52,12 +52,7 @@ impl Catchword {
             let plan = self.index_plan(config, installation)?;
             let index = self.inner.elastic.ensure_index(&plan).await?;
             collection::set_targets(pool, &config.name, index.target.index()).await?;
-            done.push(Done {
-                collection: config.name.clone(),
-                attached,
-                alias: plan.alias,
-                index,
-            });
+            done.push(Done { collection: config.name.clone(), attached, alias: plan.alias, index });
         }
         Ok((applied, done))
     }
@@ -92,16 +87,12 @@ pub async fn pending(connection: &mut PgConnection) -> Result<Vec<(String, Strin
         )));
     }
     let missing = MIGRATIONS.iter().filter(|migration| !applied.contains(&migration.version));
-    Ok(missing
-        .map(|m| (format!("{:04} {}", m.version, m.description), m.sql.as_str().to_owned()))
-        .collect())
+    Ok(missing.map(|m| (format!("{:04} {}", m.version, m.description), m.sql.as_str().to_owned())).collect())
 }
 
 /// Applies migrations inside the caller's transaction, which is meant to be undone: for a dry run.
 pub async fn apply_for_a_look(connection: &mut PgConnection, pending: &[(String, String)]) -> Result<(), Error> {
-    sqlx::query("create schema if not exists catchword")
-        .execute(&mut *connection)
-        .await?;
+    sqlx::query("create schema if not exists catchword").execute(&mut *connection).await?;
     let mine = MIGRATIONS.iter().map(|m| (format!("{:04} {}", m.version, m.description), &m.sql));
     for (name, sql) in mine {
         if pending.iter().any(|(pending, _)| *pending == name) {
@@ -116,25 +107,19 @@ pub async fn check_version(connection: &mut PgConnection) -> Result<(), Error> {
     let missing = pending(connection).await?;
     match missing.first() {
         None => Ok(()),
-        Some(_) if missing.len() == MIGRATIONS.iter().count() => Err(Error::Schema(
-            "there is no schema catchword in this database; run: catchword migrate".into(),
-        )),
-        Some((name, _)) => Err(Error::Schema(format!(
-            "the schema catchword is older than this binary, it lacks {name}; run: catchword migrate"
-        ))),
+        Some(_) if missing.len() == MIGRATIONS.iter().count() => {
+            Err(Error::Schema("there is no schema catchword in this database; run: catchword migrate".into()))
+        }
+        Some((name, _)) => {
+            Err(Error::Schema(format!("the schema catchword is older than this binary, it lacks {name}; run: catchword migrate")))
+        }
     }
 }
 
 async fn applied(connection: &mut PgConnection) -> Result<Vec<i64>, Error> {
-    let there: bool = sqlx::query_scalar("select to_regclass('catchword._migrations') is not null")
-        .fetch_one(&mut *connection)
-        .await?;
+    let there: bool = sqlx::query_scalar("select to_regclass('catchword._migrations') is not null").fetch_one(&mut *connection).await?;
     if !there {
         return Ok(Vec::new());
     }
-    Ok(
-        sqlx::query_scalar("select version from catchword._migrations where success order by version")
-            .fetch_all(connection)
-            .await?,
-    )
+    Ok(sqlx::query_scalar("select version from catchword._migrations where success order by version").fetch_all(connection).await?)
 }

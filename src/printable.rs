@@ -16,11 +16,7 @@ pub(crate) fn printable(text: &str) -> String {
 /// The text as a word that a shell takes as it is.
 pub(crate) fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/@".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", printable(text).replace('\'', r"'\''"))
-    }
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", printable(text).replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]
@@ -29,10 +25,7 @@ mod tests {
 
     #[test]
     fn nothing_that_moves_a_cursor_is_printed() {
-        assert_eq!(
-            printable("é\u{1b}[2J\r\n\tx\u{9b}\u{202e}\u{7f}"),
-            r"é\u{1b}[2J\r\n\tx\u{9b}\u{202e}\u{7f}"
-        );
+        assert_eq!(printable("é\u{1b}[2J\r\n\tx\u{9b}\u{202e}\u{7f}"), r"é\u{1b}[2J\r\n\tx\u{9b}\u{202e}\u{7f}");
         assert_eq!(printable(r#"it's "a" \ 100 %"#), r#"it's "a" \ 100 %"#);
     }
 

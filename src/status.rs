@@ -66,22 +66,14 @@ impl Catchword {
                 Err(error) => return Err(error),
             };
             let problem = collection::problems(&mut connection, &config.name).await?.into_iter().next();
-            let serving = || {
-                workers
-                    .iter()
-                    .filter(|worker| is_alive(worker) && worker.collections.contains(&config.name))
-            };
+            let serving = || workers.iter().filter(|worker| is_alive(worker) && worker.collections.contains(&config.name));
             let said = serving().find_map(|worker| worker.blocked.get(&config.name)?.as_str().map(str::to_owned));
             collections.push(CollectionStatus {
                 name: config.name.clone(),
                 census: job::census(&mut connection, &config.name).await?,
                 paused: loaded.as_ref().and_then(|c| c.paused.clone()),
-                indices: loaded
-                    .map(|c| c.targets.iter().map(Target::index).map(str::to_owned).collect())
-                    .unwrap_or_default(),
-                blocked: refused
-                    .or(problem.map(|problem| format!("{problem}; run: catchword migrate")))
-                    .or(said),
+                indices: loaded.map(|c| c.targets.iter().map(Target::index).map(str::to_owned).collect()).unwrap_or_default(),
+                blocked: refused.or(problem.map(|problem| format!("{problem}; run: catchword migrate"))).or(said),
                 alias: alias(config),
                 documents: counted.as_ref().ok().copied(),
                 uncounted: counted.err(),
@@ -89,10 +81,7 @@ impl Catchword {
             });
         }
         let known = configs.iter().map(|config| &config.name);
-        let elsewhere = workers
-            .iter()
-            .filter(|worker| is_alive(worker))
-            .flat_map(|worker| &worker.collections);
+        let elsewhere = workers.iter().filter(|worker| is_alive(worker)).flat_map(|worker| &worker.collections);
         let served: Vec<String> = known.chain(elsewhere).cloned().collect();
         Ok(Status {
             unserved: job::unserved(&mut connection, &served).await?,
@@ -144,22 +133,13 @@ impl fmt::Display for Status {
         for worker in &self.workers {
             let (seen, served) = (ago(worker.seen_seconds_ago), worker.collections.join(", "));
             let absent = if is_alive(worker) { "" } else { ", absent" };
-            writeln!(
-                f,
-                "worker      {} {} serves {served}, seen {seen}{absent}",
-                printable(&worker.host),
-                printable(&worker.version)
-            )?;
+            writeln!(f, "worker      {} {} serves {served}, seen {seen}{absent}", printable(&worker.host), printable(&worker.version))?;
             if worker.breaker != "closed" {
                 writeln!(f, "            leaves elasticsearch alone for now: {}", printable(&worker.breaker))?;
             }
         }
         for reindex in &self.reindexes {
-            writeln!(
-                f,
-                "unfinished  {reindex}: it runs, or was cut short; go on with: catchword reindex --resume {}",
-                reindex.id
-            )?;
+            writeln!(f, "unfinished  {reindex}: it runs, or was cut short; go on with: catchword reindex --resume {}", reindex.id)?;
         }
         for collection in &self.unserved {
             writeln!(
@@ -174,10 +154,7 @@ impl fmt::Display for Status {
 
 impl fmt::Display for CollectionStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let oldest = self
-            .census
-            .oldest_due_seconds
-            .map_or(String::new(), |seconds| format!(", the first one due {}", ago(seconds)));
+        let oldest = self.census.oldest_due_seconds.map_or(String::new(), |seconds| format!(", the first one due {}", ago(seconds)));
         writeln!(f, "{}", self.name)?;
         writeln!(f, "  due       {}{oldest}", counted(self.census.due))?;
         writeln!(f, "  waiting   {}", counted(self.census.waiting))?;

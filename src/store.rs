@@ -29,10 +29,7 @@ pub struct Stored<T> {
 impl<T> Stored<T> {
     /// Your value, and the keys of the rows that were written.
     pub fn new<K: ToString>(value: T, keys: impl IntoIterator<Item = K>) -> Stored<T> {
-        Stored {
-            value,
-            keys: keys.into_iter().map(|key| key.to_string()).collect(),
-        }
+        Stored { value, keys: keys.into_iter().map(|key| key.to_string()).collect() }
     }
 }
 
@@ -118,10 +115,7 @@ impl Catchword {
         transaction.commit().await.map_err(commit_error)?;
         crash::point("after-commit");
         let direct = self.index_now(collection, stored.keys).await;
-        Ok(Kept {
-            value: stored.value,
-            direct,
-        })
+        Ok(Kept { value: stored.value, direct })
     }
 
     /// Indexes committed rows directly: for callers that commit by themselves. Their triggers have left the jobs.
@@ -138,10 +132,7 @@ impl Catchword {
     }
 
     async fn direct(&self, name: &str, keys: Vec<String>, refresh: Refresh) -> Result<Direct, String> {
-        let collection = self
-            .inner
-            .collection(name)
-            .ok_or_else(|| format!("collection {name} is not served here"))?;
+        let collection = self.inner.collection(name).ok_or_else(|| format!("collection {name} is not served here"))?;
         if let Some(key) = keys.iter().find(|key| collection.key_type.fault(key).is_some()) {
             return Err(format!("{key:?} is not a key of {name}"));
         }
@@ -149,12 +140,7 @@ impl Catchword {
             return Ok(Direct::Indexed);
         }
         self.admits(&collection)?;
-        let permit = self
-            .inner
-            .direct
-            .clone()
-            .try_acquire_owned()
-            .map_err(|_| "too many direct writes at once")?;
+        let permit = self.inner.direct.clone().try_acquire_owned().map_err(|_| "too many direct writes at once")?;
         // in a task of its own: a query that is dropped half-way would hold up the next borrower of its connection
         let catchword = self.clone();
         let work = tokio::spawn(async move {
@@ -221,28 +207,18 @@ async fn writes<'k>(collection: &Collection, connection: &mut PgConnection, keys
             continue;
         };
         match built.document {
-            Document::Body(bytes) => writes.push(Write {
-                key,
-                version: built.version,
-                body: Body::Document(bytes),
-            }),
+            Document::Body(bytes) => writes.push(Write { key, version: built.version, body: Body::Document(bytes) }),
             Document::TooLarge(_) | Document::Later(_) => return Err("the documents are too large for a direct write".into()),
         }
     }
-    let gone: Vec<&str> = keys
-        .iter()
-        .copied()
-        .filter(|key| !writes.iter().any(|write| write.key == *key))
-        .collect();
+    let gone: Vec<&str> = keys.iter().copied().filter(|key| !writes.iter().any(|write| write.key == *key)).collect();
     if !gone.is_empty() {
         let (wants, _) = collection.wants(connection, &gone).await.map_err(said)?;
         for key in gone {
             match wants.get(key) {
-                Some(Want::Hidden(version) | Want::Deleted(version)) => writes.push(Write {
-                    key,
-                    version: *version,
-                    body: Body::Tombstone,
-                }),
+                Some(Want::Hidden(version) | Want::Deleted(version)) => {
+                    writes.push(Write { key, version: *version, body: Body::Tombstone })
+                }
                 Some(Want::Present(_)) | None => return Err("the row changed meanwhile".into()),
                 Some(Want::Never) => {}
             }

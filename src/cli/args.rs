@@ -360,8 +360,7 @@ pub(super) struct Explain {
 }
 
 fn number(text: &str) -> Result<i64, String> {
-    text.parse()
-        .map_err(|_| "a reindex has a number; write the collection before --resume".to_owned())
+    text.parse().map_err(|_| "a reindex has a number; write the collection before --resume".to_owned())
 }
 
 /// Parses in two phases. `--help` and bad words work without a configuration.
@@ -372,9 +371,7 @@ pub(super) fn parse(words: &[OsString]) -> Result<Args, clap::Error> {
     for subcommand in command.get_subcommands_mut().filter(|known| known.get_name() == "reindex") {
         *subcommand = with_scopes(subcommand.clone(), &first.scopes);
     }
-    let matches = command
-        .try_get_matches_from_mut(words)
-        .map_err(|error| first.add_what_there_is(error))?;
+    let matches = command.try_get_matches_from_mut(words).map_err(|error| first.add_what_there_is(error))?;
     let mut args = Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
     if let (Command::Reindex(options), Some(reindex)) = (&mut args.command, matches.subcommand_matches("reindex")) {
         options.scopes = given_scopes(reindex, &first.scopes);
@@ -457,10 +454,7 @@ fn with_scopes(mut reindex: clap::Command, scopes: &BTreeSet<String>) -> clap::C
 }
 
 fn given_scopes(matches: &ArgMatches, scopes: &BTreeSet<String>) -> Vec<(String, String)> {
-    scopes
-        .iter()
-        .filter_map(|scope| Some((scope.clone(), matches.get_one::<String>(&id(scope))?.clone())))
-        .collect()
+    scopes.iter().filter_map(|scope| Some((scope.clone(), matches.get_one::<String>(&id(scope))?.clone()))).collect()
 }
 
 #[cfg(test)]

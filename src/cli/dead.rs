@@ -61,16 +61,10 @@ async fn list(catchword: &Catchword, options: &DeadList) -> anyhow::Result<End> 
 }
 
 async fn show(catchword: &Catchword, options: &DeadShow) -> anyhow::Result<End> {
-    let which = Which {
-        ids: Some(vec![options.id]),
-        ..Which::default()
-    };
+    let which = Which { ids: Some(vec![options.id]), ..Which::default() };
     let mut connection = catchword.pool().acquire().await?;
     let Some(letter) = job::dead_letters(&mut connection, &which, 1).await?.into_iter().next() else {
-        eprintln!(
-            "catchword: there is no dead letter {}; list them: catchword dead list --each",
-            options.id
-        );
+        eprintln!("catchword: there is no dead letter {}; list them: catchword dead list --each", options.id);
         return Ok(End::Not);
     };
     if options.json {
@@ -149,16 +143,8 @@ fn which(catchword: &Catchword, options: &args::Which, ids: &[i64]) -> anyhow::R
 /// What was said, for the journal.
 fn words(options: &DeadAct) -> String {
     let mut words: Vec<String> = options.ids.iter().take(20).map(i64::to_string).collect();
-    let given = [
-        ("--reason", &options.which.reason),
-        ("--tag", &options.which.tag),
-        ("--since", &options.which.since),
-    ];
-    words.extend(
-        given
-            .into_iter()
-            .filter_map(|(flag, value)| Some(format!("{flag} {}", value.as_ref()?))),
-    );
+    let given = [("--reason", &options.which.reason), ("--tag", &options.which.tag), ("--since", &options.which.since)];
+    words.extend(given.into_iter().filter_map(|(flag, value)| Some(format!("{flag} {}", value.as_ref()?))));
     if options.all {
         words.push("--all".into());
     }

@@ -32,17 +32,9 @@ async fn real_run(catchword: &Catchword) -> anyhow::Result<()> {
             Done::Existing => "unchanged".to_owned(),
             Done::PutBack(aliases) => format!("alias {} put back", aliases.join(", ")),
         };
-        say(format_args!(
-            "{:<11} table {table}; alias {} -> index {} {index}\n",
-            done.collection,
-            done.alias,
-            done.index.target.index()
-        ))?;
+        say(format_args!("{:<11} table {table}; alias {} -> index {} {index}\n", done.collection, done.alias, done.index.target.index()))?;
         if matches!(done.attached, Attached::Stale(_)) || done.index.done == Done::Created {
-            say(format_args!(
-                "{:<11} rows that were there before are not indexed yet: catchword reindex {} --all\n",
-                "", done.collection
-            ))?;
+            say(format_args!("{:<11} rows that were there before are not indexed yet: catchword reindex {} --all\n", "", done.collection))?;
         }
         if matches!(&done.attached, Attached::Stale(how) if how == "repaired") && done.index.done != Done::Created {
             say(format_args!(

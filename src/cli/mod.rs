@@ -84,11 +84,7 @@ impl Args {
     }
 
     fn environment(&self) -> anyhow::Result<Environment> {
-        Ok(Environment::from_process(if self.insecure {
-            Tls::Insecure
-        } else {
-            Tls::Verified
-        })?)
+        Ok(Environment::from_process(if self.insecure { Tls::Insecure } else { Tls::Verified })?)
     }
 
     /// Opened, with nothing asked of either side yet.
@@ -106,10 +102,7 @@ async fn check_database(catchword: &Catchword) -> anyhow::Result<()> {
 
 /// Who is at the terminal, for the journal.
 fn who() -> String {
-    let user = ["USER", "LOGNAME"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok())
-        .filter(|user| !user.is_empty());
+    let user = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).filter(|user| !user.is_empty());
     format!("{}@{}", user.unwrap_or_else(|| "unknown".into()), crate::sync::host())
 }
 

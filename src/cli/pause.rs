@@ -13,9 +13,7 @@ pub(super) async fn pause(args: &Args, options: &Pause) -> anyhow::Result<End> {
     }
     let mut connection = catchword.pool().acquire().await?;
     if operate::pause(&mut connection, name, &who(), &options.reason).await? {
-        say(format_args!(
-            "{name} is paused; writes go on leaving jobs; go on with: catchword resume {name}\n"
-        ))?;
+        say(format_args!("{name} is paused; writes go on leaving jobs; go on with: catchword resume {name}\n"))?;
         return Ok(End::Done);
     }
     say(format_args!("{name} was paused already; see: catchword status\n"))?;

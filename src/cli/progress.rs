@@ -29,11 +29,7 @@ impl Progress {
                 style.map_or(bar.clone(), |style| bar.with_style(style))
             }
         });
-        Progress {
-            bar,
-            total,
-            said: Cell::new(0),
-        }
+        Progress { bar, total, said: Cell::new(0) }
     }
 
     /// About one line per tenth.

@@ -105,17 +105,8 @@ async fn resume(catchword: &Catchword, number: Option<i64>, options: &Reindex) -
     };
     let left = reindex::remaining(&mut connection, found.id).await?;
     drop(connection);
-    eprintln!(
-        "resuming {found}, {} to go",
-        left.map_or("more than could be counted".into(), |n| n.to_string())
-    );
-    let started = Started {
-        id: found.id,
-        chunk: found.chunk(),
-        before: found.scheduled,
-        left,
-        collection: found.collection,
-    };
+    eprintln!("resuming {found}, {} to go", left.map_or("more than could be counted".into(), |n| n.to_string()));
+    let started = Started { id: found.id, chunk: found.chunk(), before: found.scheduled, left, collection: found.collection };
     schedule(catchword, started, options).await
 }
 
@@ -203,10 +194,7 @@ fn request(collection: &config::Collection, options: &Reindex, key_type: KeyType
         bail!("collection {} has no scope {scope}; it has: {}", collection.name, known());
     }
     if options.between.is_some() && collection.period.is_none() {
-        bail!(
-            "collection {} has no period; name the column in the configuration: period = \"updated\"",
-            collection.name
-        );
+        bail!("collection {} has no period; name the column in the configuration: period = \"updated\"", collection.name);
     }
     let between = match options.between.as_deref() {
         None => None,
@@ -252,9 +240,7 @@ pub(super) fn time(text: &str) -> anyhow::Result<DateTime<Utc>> {
     let without = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"]
         .iter()
         .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
-    let date = NaiveDate::parse_from_str(text, "%Y-%m-%d")
-        .ok()
-        .and_then(|date| date.and_hms_opt(0, 0, 0));
+    let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(|date| date.and_hms_opt(0, 0, 0));
     match with_zone.or_else(|| without.or(date).map(|time| time.and_utc())) {
         // Postgres' calendar ends before chrono's does
         Some(time) if (1..=9999).contains(&time.year()) => Ok(time),
@@ -301,15 +287,7 @@ mod tests {
         ] {
             assert_eq!(time(text)?, time(same)?, "{text}");
         }
-        for text in [
-            "",
-            "yesterday",
-            "2026-13-01",
-            "16.11.2026",
-            "2026-11-16T25:00",
-            "+262142-01-01",
-            "0000-01-01",
-        ] {
+        for text in ["", "yesterday", "2026-13-01", "16.11.2026", "2026-11-16T25:00", "+262142-01-01", "0000-01-01"] {
             assert!(time(text).is_err(), "{text}");
         }
         Ok(())

@@ -15,11 +15,8 @@ use crate::sync::Worker;
 /// One provider for the process; the library writes to the global meter.
 pub(super) fn start_metrics() -> anyhow::Result<Registry> {
     let registry = Registry::new();
-    let exporter = opentelemetry_prometheus::exporter()
-        .with_registry(registry.clone())
-        .scope_info_enabled(false)
-        .without_target_info()
-        .build()?;
+    let exporter =
+        opentelemetry_prometheus::exporter().with_registry(registry.clone()).scope_info_enabled(false).without_target_info().build()?;
     opentelemetry::global::set_meter_provider(SdkMeterProvider::builder().with_reader(exporter).build());
     Ok(registry)
 }
@@ -37,11 +34,7 @@ pub(super) async fn serve(listener: TcpListener, worker: Worker, registry: Regis
 
 /// Alive: the loop goes round. A server that is away is no reason to restart the worker.
 async fn healthz(State(worker): State<Worker>) -> impl IntoResponse {
-    if worker.is_alive() {
-        (StatusCode::OK, "alive\n")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "the loop is stuck\n")
-    }
+    if worker.is_alive() { (StatusCode::OK, "alive\n") } else { (StatusCode::SERVICE_UNAVAILABLE, "the loop is stuck\n") }
 }
 
 /// Ready: the last tick did its work, for every collection.

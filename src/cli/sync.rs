@@ -12,11 +12,7 @@ pub(super) async fn run(args: &Args, options: &Sync) -> anyhow::Result<End> {
     for name in &names {
         catchword.config().collection(Some(name))?;
     }
-    let outcome = if options.drain {
-        catchword.drain("sync", &names).await?
-    } else {
-        catchword.sync("sync", &names).await?
-    };
+    let outcome = if options.drain { catchword.drain("sync", &names).await? } else { catchword.sync("sync", &names).await? };
     if options.json {
         print_json(&outcome)?;
     } else {

@@ -81,31 +81,20 @@ pub async fn attach_statements(connection: &mut PgConnection, config: &config::C
 
 /// Remembers the index that was made for a collection.
 pub async fn set_targets(pool: &PgPool, collection: &str, index: &str) -> Result<(), Error> {
-    sqlx::query(include_str!("set_targets.sql"))
-        .bind(collection)
-        .bind(index)
-        .execute(pool)
-        .await?;
+    sqlx::query(include_str!("set_targets.sql")).bind(collection).bind(index).execute(pool).await?;
     Ok(())
 }
 
 /// Undoes an attachment; the sentence says what stays.
 pub async fn detach(pool: &PgPool, collection: &str) -> Result<String, Error> {
     with_lock_retries(pool, collection, async |connection: &mut PgConnection| {
-        Ok(sqlx::query_scalar(include_str!("detach.sql"))
-            .bind(collection)
-            .fetch_one(connection)
-            .await?)
+        Ok(sqlx::query_scalar(include_str!("detach.sql")).bind(collection).fetch_one(connection).await?)
     })
     .await
 }
 
 async fn require_table(connection: &mut PgConnection, config: &config::Collection) -> Result<(), Error> {
-    if sqlx::query_scalar(include_str!("table_exists.sql"))
-        .bind(&config.table)
-        .fetch_one(connection)
-        .await?
-    {
+    if sqlx::query_scalar(include_str!("table_exists.sql")).bind(&config.table).fetch_one(connection).await? {
         return Ok(());
     }
     let folded = config.table.contains(char::is_uppercase) && !config.table.contains('"');
@@ -113,11 +102,7 @@ async fn require_table(connection: &mut PgConnection, config: &config::Collectio
         "collection {}: the table {} does not exist; create it with your own migrations first, or write table = {}",
         config.name,
         config.table,
-        if folded {
-            "'schema.\"Table\"': a name with capitals is quoted, as in SQL"
-        } else {
-            "\"schema.table\""
-        }
+        if folded { "'schema.\"Table\"': a name with capitals is quoted, as in SQL" } else { "\"schema.table\"" }
     )))
 }
 
@@ -138,9 +123,7 @@ async fn with_lock_retries<T>(pool: &PgPool, what: &str, work: impl AsyncFn(&mut
                 tokio::time::sleep(Duration::from_millis(500 * u64::from(tries.min(4)))).await;
             }
             Err(error) if is_lock_timeout(&error) => {
-                return Err(Error::Refused(format!(
-                    "{what} is too busy: a long transaction holds it; end that one, or repeat this later"
-                )));
+                return Err(Error::Refused(format!("{what} is too busy: a long transaction holds it; end that one, or repeat this later")));
             }
             Err(error) => return Err(error),
         }

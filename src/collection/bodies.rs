@@ -48,24 +48,14 @@ impl Collection {
                 (None, Some(octets)) if octets > limits.0 => Document::TooLarge(octets),
                 (None, Some(octets)) => Document::Later(octets),
                 (None, None) => {
-                    unbuildable.push(Unbuildable {
-                        key,
-                        error: "the view's body is null".into(),
-                    });
+                    unbuildable.push(Unbuildable { key, error: "the view's body is null".into() });
                     continue;
                 }
             };
-            built.push(Built {
-                key,
-                version: row.try_get("version")?,
-                document,
-            });
+            built.push(Built { key, version: row.try_get("version")?, document });
         }
         built.retain(|b| !twice.contains(&b.key));
-        unbuildable.extend(twice.into_iter().map(|key| Unbuildable {
-            key,
-            error: "the view returns this key more than once".into(),
-        }));
+        unbuildable.extend(twice.into_iter().map(|key| Unbuildable { key, error: "the view returns this key more than once".into() }));
         Ok((built, unbuildable))
     }
 }

@@ -32,29 +32,17 @@ pub(super) async fn check_view(connection: &mut PgConnection, config: &config::C
 
 async fn check_columns(connection: &mut PgConnection, config: &config::Collection, collection: &Collection) -> Result<(), Error> {
     let named: Vec<&str> = config.scopes.values().chain(&config.period).map(String::as_str).collect();
-    let missing: Vec<String> = sqlx::query_scalar(include_str!("columns.sql"))
-        .bind(&config.table)
-        .bind(&named)
-        .fetch_all(&mut *connection)
-        .await?;
+    let missing: Vec<String> =
+        sqlx::query_scalar(include_str!("columns.sql")).bind(&config.table).bind(&named).fetch_all(&mut *connection).await?;
     if let Some(column) = missing.first() {
         return Err(Error::Refused(format!(
             "collection {}: {} has no column {column}; correct scopes or period",
             config.name, config.table
         )));
     }
-    let rows = sqlx::query(include_str!("view_columns.sql"))
-        .bind(&config.view)
-        .fetch_all(connection)
-        .await?;
-    for (column, types) in [
-        ("key", &[collection.key_type.name()][..]),
-        ("revision", &["bigint"]),
-        ("body", &["json", "jsonb"]),
-    ] {
-        let row = rows
-            .iter()
-            .find(|row| row.try_get::<String, _>("name").is_ok_and(|name| name == column));
+    let rows = sqlx::query(include_str!("view_columns.sql")).bind(&config.view).fetch_all(connection).await?;
+    for (column, types) in [("key", &[collection.key_type.name()][..]), ("revision", &["bigint"]), ("body", &["json", "jsonb"])] {
+        let row = rows.iter().find(|row| row.try_get::<String, _>("name").is_ok_and(|name| name == column));
         let found: Option<String> = row.map(|row| row.try_get("type")).transpose()?;
         let wanted = types.join(" or ");
         match found {
@@ -97,20 +85,9 @@ async fn check_plan(
     collection: &Collection,
     keys: &[String],
 ) -> Result<(), Error> {
-    let mut large: HashSet<String> = sqlx::query_scalar(include_str!("large_tables.sql"))
-        .fetch_all(&mut *connection)
-        .await?
-        .into_iter()
-        .collect();
-    large.insert(
-        config
-            .table
-            .rsplit('.')
-            .next()
-            .unwrap_or(&config.table)
-            .trim_matches('"')
-            .to_owned(),
-    );
+    let mut large: HashSet<String> =
+        sqlx::query_scalar(include_str!("large_tables.sql")).fetch_all(&mut *connection).await?.into_iter().collect();
+    large.insert(config.table.rsplit('.').next().unwrap_or(&config.table).trim_matches('"').to_owned());
     sqlx::query("set local enable_seqscan = off").execute(&mut *connection).await?;
     let row = filled(&collection.statements.explain)
         .bind(&config.name)
@@ -150,17 +127,11 @@ async fn check_revision(
     if !reads_it {
         return Err(another);
     }
-    let shown = filled(&collection.statements.shown)
-        .bind(keys)
-        .fetch_optional(&mut *connection)
-        .await?;
+    let shown = filled(&collection.statements.shown).bind(keys).fetch_optional(&mut *connection).await?;
     let Some(shown) = shown else { return Ok(()) };
     let key: String = shown.try_get("key")?;
     repair::touch(connection, &config.name, &[&key]).await?;
-    let row = filled(&collection.statements.revisions)
-        .bind(&key)
-        .fetch_optional(connection)
-        .await?;
+    let row = filled(&collection.statements.revisions).bind(&key).fetch_optional(connection).await?;
     let Some(row) = row else { return Ok(()) };
     let (in_view, in_row): (Option<i64>, Option<i64>) = (row.try_get("in_view")?, row.try_get("in_row")?);
     if in_view == in_row { Ok(()) } else { Err(another) }

@@ -15,9 +15,7 @@ pub async fn load(connection: &mut PgConnection, config: &config::Collection, pr
     let row = sqlx::query(include_str!("load.sql")).bind(name).fetch_optional(connection).await?;
     let row = row.ok_or_else(|| Error::Refused(format!("collection {name} is not attached; run: catchword migrate")))?;
     if row.try_get::<Option<String>, _>("table_name")?.is_none() {
-        return Err(Error::Refused(format!(
-            "the table of collection {name} is gone; run: catchword detach {name}"
-        )));
+        return Err(Error::Refused(format!("the table of collection {name} is gone; run: catchword detach {name}")));
     }
     if !row.try_get::<bool, _>("view_exists")? {
         return Err(Error::Refused(format!(
@@ -61,10 +59,7 @@ fn is_index_of(index: &str, alias: &str) -> bool {
 
 /// What is wrong with the triggers that the promises rest on. Empty: nothing.
 pub async fn problems(connection: &mut PgConnection, collection: &str) -> Result<Vec<String>, Error> {
-    Ok(sqlx::query_scalar(include_str!("problems.sql"))
-        .bind(collection)
-        .fetch_all(connection)
-        .await?)
+    Ok(sqlx::query_scalar(include_str!("problems.sql")).bind(collection).fetch_all(connection).await?)
 }
 
 /// Who we are. Every index carries it.

@@ -6,10 +6,7 @@ use serde_json::Value;
 
 /// The first of the given tables that the plan reads from end to end.
 pub(super) fn reads_whole(explained: &Value, tables: &HashSet<String>) -> Option<String> {
-    explained
-        .as_array()?
-        .iter()
-        .find_map(|statement| node(statement.get("Plan")?, tables))
+    explained.as_array()?.iter().find_map(|statement| node(statement.get("Plan")?, tables))
 }
 
 fn node(plan: &Value, tables: &HashSet<String>) -> Option<String> {
@@ -39,14 +36,8 @@ mod tests {
             (json!({ "Node Type": "Seq Scan", "Relation Name": "annotation" }), true),
             (json!({ "Node Type": "Seq Scan", "Relation Name": "small" }), false),
             (json!({ "Node Type": "Index Only Scan", "Relation Name": "annotation" }), true),
-            (
-                json!({ "Node Type": "Index Scan", "Relation Name": "annotation", "Index Cond": "(id = any($2))" }),
-                false,
-            ),
-            (
-                json!({ "Node Type": "WindowAgg", "Plans": [{ "Node Type": "Seq Scan", "Relation Name": "annotation" }] }),
-                true,
-            ),
+            (json!({ "Node Type": "Index Scan", "Relation Name": "annotation", "Index Cond": "(id = any($2))" }), false),
+            (json!({ "Node Type": "WindowAgg", "Plans": [{ "Node Type": "Seq Scan", "Relation Name": "annotation" }] }), true),
             (
                 json!({ "Node Type": "Bitmap Heap Scan", "Relation Name": "annotation", "Plans": [{ "Node Type": "Bitmap Index Scan" }] }),
                 false,

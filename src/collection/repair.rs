@@ -22,15 +22,8 @@ pub struct Expanded {
 /// Takes up the first due touch jobs of a collection and touches a chunk of their rows, in a short transaction of its own.
 pub async fn expand_touches(pool: &PgPool, collection: &str) -> Result<Expanded, Error> {
     let mut transaction = database::begin(pool).await?;
-    let row = sqlx::query(include_str!("expand_touches.sql"))
-        .bind(collection)
-        .bind(CHUNK)
-        .fetch_one(&mut *transaction)
-        .await?;
-    let expanded = Expanded {
-        jobs: row.try_get("jobs")?,
-        touched: row.try_get("touched")?,
-    };
+    let row = sqlx::query(include_str!("expand_touches.sql")).bind(collection).bind(CHUNK).fetch_one(&mut *transaction).await?;
+    let expanded = Expanded { jobs: row.try_get("jobs")?, touched: row.try_get("touched")? };
     transaction.commit().await?;
     Ok(expanded)
 }
@@ -39,11 +32,7 @@ pub async fn expand_touches(pool: &PgPool, collection: &str) -> Result<Expanded,
 /// table's own triggers undoes nothing but the touch.
 pub async fn touch(connection: &mut PgConnection, collection: &str, keys: &[&str]) -> Result<HashSet<String>, Error> {
     let mut savepoint = connection.begin().await?;
-    let touched = sqlx::query_scalar(include_str!("touch.sql"))
-        .bind(collection)
-        .bind(keys)
-        .fetch_all(&mut *savepoint)
-        .await;
+    let touched = sqlx::query_scalar(include_str!("touch.sql")).bind(collection).bind(keys).fetch_all(&mut *savepoint).await;
     match touched {
         Ok(touched) => {
             savepoint.commit().await?;
@@ -59,19 +48,12 @@ pub async fn touch(connection: &mut PgConnection, collection: &str, keys: &[&str
 
 /// Records a new number for keys that have a document and no row; the next pass writes their tombstones.
 pub async fn record_gone(connection: &mut PgConnection, collection: &str, keys: &[&str]) -> Result<(), Error> {
-    sqlx::query(include_str!("record_gone.sql"))
-        .bind(collection)
-        .bind(keys)
-        .execute(connection)
-        .await?;
+    sqlx::query(include_str!("record_gone.sql")).bind(collection).bind(keys).execute(connection).await?;
     Ok(())
 }
 
 /// Lifts the sequence above a version seen in Elasticsearch, in a transaction of its own: a sequence is never rolled back, and its
 /// lock must not wait for a batch. False: the version is too high to be true.
 pub async fn raise_revision(pool: &PgPool, above: i64) -> Result<bool, Error> {
-    Ok(sqlx::query_scalar(include_str!("raise_revision.sql"))
-        .bind(above)
-        .fetch_one(pool)
-        .await?)
+    Ok(sqlx::query_scalar(include_str!("raise_revision.sql")).bind(above).fetch_one(pool).await?)
 }

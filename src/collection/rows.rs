@@ -35,10 +35,7 @@ pub(super) async fn rows(
             continue;
         }
         let mut savepoint = connection.begin().await?;
-        sqlx::query("select set_config('statement_timeout', $1, true)")
-            .bind(limit)
-            .execute(&mut *savepoint)
-            .await?;
+        sqlx::query("select set_config('statement_timeout', $1, true)").bind(limit).execute(&mut *savepoint).await?;
         let mut query = filled(sql).bind(collection).bind(keys);
         if let Some((document, round)) = limits {
             query = query.bind(document).bind(round);
@@ -54,10 +51,7 @@ pub(super) async fn rows(
                     limit = PART;
                 }
                 match keys {
-                    [key] => unbuildable.push(Unbuildable {
-                        key: (*key).to_owned(),
-                        error: sentence(&error),
-                    }),
+                    [key] => unbuildable.push(Unbuildable { key: (*key).to_owned(), error: sentence(&error) }),
                     _ => pending.extend([&keys[..keys.len() / 2], &keys[keys.len() / 2..]]),
                 }
             }
@@ -101,8 +95,6 @@ fn code(error: &sqlx::Error) -> Option<String> {
 }
 
 fn sentence(error: &sqlx::Error) -> String {
-    let text = error
-        .as_database_error()
-        .map_or_else(|| error.to_string(), |e| e.message().to_owned());
+    let text = error.as_database_error().map_or_else(|| error.to_string(), |e| e.message().to_owned());
     crate::elastic::redact(&text)
 }

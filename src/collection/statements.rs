@@ -26,11 +26,7 @@ impl Statements {
             ("{view}", row.try_get("view_name")?),
             ("{key_type}", row.try_get("key_type")?),
         ];
-        let fill = |template: &str| {
-            names
-                .iter()
-                .fold(template.to_owned(), |sql, (place, name)| sql.replace(place, name))
-        };
+        let fill = |template: &str| names.iter().fold(template.to_owned(), |sql, (place, name)| sql.replace(place, name));
         let bodies = fill(include_str!("bodies.sql"));
         Ok(Statements {
             wants: fill(include_str!("wants.sql")),

@@ -53,11 +53,7 @@ pub struct Touch {
 impl Collection {
     /// Reads the file of settings and mappings now: a JSON object. What it may hold is judged where indexes are made.
     pub fn mapping_json(&self) -> Result<Value, Error> {
-        let refuse = |problem: String| Error::Mapping {
-            collection: self.name.clone(),
-            mapping: self.mapping.clone(),
-            problem,
-        };
+        let refuse = |problem: String| Error::Mapping { collection: self.name.clone(), mapping: self.mapping.clone(), problem };
         let text = fs::read_to_string(&self.mapping)
             .map_err(|cause| refuse(format!("cannot be read: {cause}; the path counts from the configuration's folder")))?;
         let wanted = r#"write {"settings": {…}, "mappings": {…}}"#;
@@ -75,69 +71,24 @@ const LONGEST_DELAY: Duration = Duration::from_secs(3600);
 const USUAL_DELAY: Duration = Duration::from_secs(60);
 
 const KEYS: &[Key] = &[
-    Key {
-        name: "name",
-        example: r#"name = "annotation""#,
-    },
-    Key {
-        name: "table",
-        example: r#"table = "annotation""#,
-    },
-    Key {
-        name: "key",
-        example: r#"key = "id""#,
-    },
-    Key {
-        name: "view",
-        example: r#"view = "annotation_document""#,
-    },
-    Key {
-        name: "mapping",
-        example: r#"mapping = "annotation.json""#,
-    },
-    Key {
-        name: "index",
-        example: r#"index = "annotation""#,
-    },
-    Key {
-        name: "revision",
-        example: r#"revision = "catchword_revision""#,
-    },
-    Key {
-        name: "scopes",
-        example: r#"scopes = { user = "userid" }"#,
-    },
-    Key {
-        name: "period",
-        example: r#"period = "updated""#,
-    },
-    Key {
-        name: "touches",
-        example: r#"touches = [{ table = "document", column = "id", row_column = "document_id" }]"#,
-    },
-    Key {
-        name: "watch",
-        example: r#"watch = ["text", "tags"]"#,
-    },
-    Key {
-        name: "delay",
-        example: r#"delay = "60s""#,
-    },
+    Key { name: "name", example: r#"name = "annotation""# },
+    Key { name: "table", example: r#"table = "annotation""# },
+    Key { name: "key", example: r#"key = "id""# },
+    Key { name: "view", example: r#"view = "annotation_document""# },
+    Key { name: "mapping", example: r#"mapping = "annotation.json""# },
+    Key { name: "index", example: r#"index = "annotation""# },
+    Key { name: "revision", example: r#"revision = "catchword_revision""# },
+    Key { name: "scopes", example: r#"scopes = { user = "userid" }"# },
+    Key { name: "period", example: r#"period = "updated""# },
+    Key { name: "touches", example: r#"touches = [{ table = "document", column = "id", row_column = "document_id" }]"# },
+    Key { name: "watch", example: r#"watch = ["text", "tags"]"# },
+    Key { name: "delay", example: r#"delay = "60s""# },
 ];
 
 const TOUCH_KEYS: &[Key] = &[
-    Key {
-        name: "table",
-        example: r#"table = "document""#,
-    },
-    Key {
-        name: "column",
-        example: r#"column = "id""#,
-    },
-    Key {
-        name: "row_column",
-        example: r#"row_column = "document_id""#,
-    },
+    Key { name: "table", example: r#"table = "document""# },
+    Key { name: "column", example: r#"column = "id""# },
+    Key { name: "row_column", example: r#"row_column = "document_id""# },
 ];
 
 /// The section is called by the collection's name, as soon as it has one.
@@ -158,9 +109,7 @@ pub(super) fn read(section: &Section) -> Result<Collection, Error> {
         view: section.required_text("view", names::relation)?,
         mapping: folder.join(section.required_text("mapping", path)?),
         index: section.text("index", names::index)?.unwrap_or_else(|| name.clone()),
-        revision: section
-            .text("revision", names::column)?
-            .unwrap_or_else(|| "catchword_revision".to_owned()),
+        revision: section.text("revision", names::column)?.unwrap_or_else(|| "catchword_revision".to_owned()),
         scopes: scopes(section)?,
         period: section.text("period", names::column)?,
         touches: touches(section)?,

@@ -266,21 +266,12 @@ mod tests {
             ("postgres://u:12/ss@localhost/d", "has an @ or # after the host"),
             ("postgres://u:12?ss@localhost/d", "has an @ or # after the host"),
             ("postgres://u:12#ss@localhost/d", "has an @ or # after the host"),
-            (
-                "postgres://localhost/d?sslmod=disable",
-                "has a parameter that catchword does not know",
-            ),
+            ("postgres://localhost/d?sslmod=disable", "has a parameter that catchword does not know"),
             ("postgres://localhost/d?sslmode=full", "has a value for sslmode that cannot be"),
-            (
-                "postgres://localhost/d?sslmode=full&sslmode=disable",
-                "has a value for sslmode that cannot be",
-            ),
+            ("postgres://localhost/d?sslmode=full&sslmode=disable", "has a value for sslmode that cannot be"),
             ("postgres://localhost/d?port=x", "has a value for port that cannot be"),
             ("postgres:///d?hostaddr=localhost", "has a value for hostaddr that cannot be"),
-            (
-                "postgres:///d?statement-cache-capacity=-1",
-                "has a value for statement-cache-capacity that cannot be",
-            ),
+            ("postgres:///d?statement-cache-capacity=-1", "has a value for statement-cache-capacity that cannot be"),
         ] {
             let error = exposed(given, Tls::Verified).unwrap_err();
             assert!(error.starts_with(&format!("DATABASE_URL {problem}; ")), "{given}: {error}");

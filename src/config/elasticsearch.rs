@@ -113,20 +113,10 @@ mod tests {
 
     #[test]
     fn this_machine_may_be_plain_and_others_need_https() {
-        for local in [
-            "http://127.0.0.1:9200/",
-            "http://127.1.2.3/",
-            "http://localhost/",
-            "http://[::1]:9200/",
-        ] {
+        for local in ["http://127.0.0.1:9200/", "http://127.1.2.3/", "http://localhost/", "http://[::1]:9200/"] {
             assert_eq!(url(local, Tls::Verified), Ok(local.to_owned()));
         }
-        for remote in [
-            "http://es.example/",
-            "http://10.0.0.1/",
-            "http://localhost.example/",
-            "http://[::2]/",
-        ] {
+        for remote in ["http://es.example/", "http://10.0.0.1/", "http://localhost.example/", "http://[::2]/"] {
             let error = url(remote, Tls::Verified).unwrap_err();
             assert!(error.contains("https://") && error.contains("--insecure"), "{error}");
             assert_eq!(url(remote, Tls::Insecure), Ok(remote.to_owned()));
@@ -152,11 +142,7 @@ mod tests {
             let error = url(given, Tls::Verified).unwrap_err();
             assert!(error.starts_with(&format!("ELASTICSEARCH_URL {problem}; ")), "{given}: {error}");
         }
-        assert!(
-            settings(&[], Tls::Verified)
-                .unwrap_err()
-                .starts_with("ELASTICSEARCH_URL is not set; for instance")
-        );
+        assert!(settings(&[], Tls::Verified).unwrap_err().starts_with("ELASTICSEARCH_URL is not set; for instance"));
     }
 
     #[test]

@@ -98,10 +98,7 @@ mod tests {
     fn a_missing_address_is_named_with_an_example() {
         for (given, missing) in [(ELASTICSEARCH, "DATABASE_URL"), (DATABASE, "ELASTICSEARCH_URL")] {
             let text = environment(&[given, (missing, "")]).unwrap_err().to_string();
-            assert!(
-                text.starts_with(&format!("{missing} is not set; for instance {missing}=")),
-                "{text}"
-            );
+            assert!(text.starts_with(&format!("{missing} is not set; for instance {missing}=")), "{text}");
         }
     }
 
@@ -132,9 +129,7 @@ mod tests {
         const HALVES: [&str; 2] = ["hunter2hunter2", "opensesame"];
         let scratch = Scratch::new();
         let mut printed = 0;
-        for between in [
-            "", "@", "/", "?", "#", ":", "&", "=", ",", "%", "%zz", " ", "\n", "\0", "ä", "[", "\\", ";", "'",
-        ] {
+        for between in ["", "@", "/", "?", "#", ":", "&", "=", ",", "%", "%zz", " ", "\n", "\0", "ä", "[", "\\", ";", "'"] {
             let secret = [HALVES[0], between, HALVES[1]].concat();
             let numeric = ["12", between, &secret].concat();
             let path = scratch.file("secret", &secret);
@@ -158,12 +153,7 @@ mod tests {
                 environments.push(vec![DATABASE, ("ELASTICSEARCH_URL", url), ("ELASTICSEARCH_API_KEY", &secret)]);
             }
             let path = path.to_str().unwrap();
-            for name in [
-                "DATABASE_URL",
-                "ELASTICSEARCH_URL",
-                "ELASTICSEARCH_PASSWORD",
-                "ELASTICSEARCH_API_KEY",
-            ] {
+            for name in ["DATABASE_URL", "ELASTICSEARCH_URL", "ELASTICSEARCH_PASSWORD", "ELASTICSEARCH_API_KEY"] {
                 let twin = format!("{name}_FILE");
                 let twin: &str = NAMES.iter().find(|known| **known == twin).unwrap();
                 for (name, value) in [(name, secret.as_str()), (twin, path), (twin, &secret)] {

@@ -86,18 +86,11 @@ pub(super) struct Fault {
 
 impl Fault {
     pub fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Fault {
-        Fault {
-            problem: problem.into(),
-            remedy: remedy.into(),
-        }
+        Fault { problem: problem.into(), remedy: remedy.into() }
     }
 
     pub fn of_variable(self, variable: &str) -> Error {
         let Fault { problem, remedy } = self;
-        Error::Variable {
-            variable: variable.to_owned(),
-            problem,
-            remedy,
-        }
+        Error::Variable { variable: variable.to_owned(), problem, remedy }
     }
 }

@@ -19,10 +19,7 @@ impl Host {
             let socket = host.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("%2f"));
             if socket { "/".to_owned() } else { host.to_owned() }
         });
-        let in_parameters = url
-            .query_pairs()
-            .filter(|(key, _)| key == "host" || key == "hostaddr")
-            .map(|(_, host)| host.into_owned());
+        let in_parameters = url.query_pairs().filter(|(key, _)| key == "host" || key == "hostaddr").map(|(_, host)| host.into_owned());
         let named: Vec<String> = in_url.into_iter().chain(in_parameters).collect();
         if named.iter().any(|host| host.starts_with('/')) {
             return Ok(Host::Local);

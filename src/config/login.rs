@@ -31,11 +31,9 @@ where
     match (in_url, username, password, api_key) {
         (None, None, None, None) => Ok(Login::default()),
         (None, None, None, Some(key)) => api_key_login(key),
-        (Some((username, password)), None, None, None) | (None, Some(username), Some(password), None) => Ok(Login {
-            username: Some(username),
-            password: Some(Secret::new(password)),
-            api_key: None,
-        }),
+        (Some((username, password)), None, None, None) | (None, Some(username), Some(password), None) => {
+            Ok(Login { username: Some(username), password: Some(Secret::new(password)), api_key: None })
+        }
         (None, Some(_), None, None) => Err(alone(USERNAME, PASSWORD)),
         (None, None, Some(_), None) => Err(alone(PASSWORD, USERNAME)),
         (Some(_), _, _, Some(_)) => Err(together(API_KEY, IN_URL)),
@@ -96,10 +94,7 @@ fn alone(name: &str, other: &str) -> Error {
 fn api_key_login(key: String) -> Result<Login, Error> {
     if key.bytes().all(|byte| byte.is_ascii_graphic()) {
         let api_key = Some(Secret::new(key));
-        return Ok(Login {
-            api_key,
-            ..Login::default()
-        });
+        return Ok(Login { api_key, ..Login::default() });
     }
     let remedy = "set the value that Elasticsearch called encoded when it made the key";
     Err(Fault::new("has a space, a line break or a letter that no key has", remedy).of_variable(API_KEY))
@@ -139,30 +134,12 @@ mod tests {
         for (bad, text) in [
             (&[here, name][..], "ELASTICSEARCH_USERNAME is set without ELASTICSEARCH_PASSWORD"),
             (&[here, password], "ELASTICSEARCH_PASSWORD is set without ELASTICSEARCH_USERNAME"),
-            (
-                &[here, password, key],
-                "ELASTICSEARCH_API_KEY is set together with ELASTICSEARCH_PASSWORD",
-            ),
-            (
-                &[here, name, password, key],
-                "ELASTICSEARCH_API_KEY is set together with ELASTICSEARCH_PASSWORD",
-            ),
-            (
-                &[here, name, key],
-                "ELASTICSEARCH_API_KEY is set together with ELASTICSEARCH_USERNAME",
-            ),
-            (
-                &[user, key],
-                "ELASTICSEARCH_API_KEY is set together with a user in ELASTICSEARCH_URL",
-            ),
-            (
-                &[user, name],
-                "ELASTICSEARCH_USERNAME is set together with a user in ELASTICSEARCH_URL",
-            ),
-            (
-                &[user, password],
-                "ELASTICSEARCH_PASSWORD is set together with a user in ELASTICSEARCH_URL",
-            ),
+            (&[here, password, key], "ELASTICSEARCH_API_KEY is set together with ELASTICSEARCH_PASSWORD"),
+            (&[here, name, password, key], "ELASTICSEARCH_API_KEY is set together with ELASTICSEARCH_PASSWORD"),
+            (&[here, name, key], "ELASTICSEARCH_API_KEY is set together with ELASTICSEARCH_USERNAME"),
+            (&[user, key], "ELASTICSEARCH_API_KEY is set together with a user in ELASTICSEARCH_URL"),
+            (&[user, name], "ELASTICSEARCH_USERNAME is set together with a user in ELASTICSEARCH_URL"),
+            (&[user, password], "ELASTICSEARCH_PASSWORD is set together with a user in ELASTICSEARCH_URL"),
         ] {
             let error = settings(bad).unwrap_err();
             assert!(error.starts_with(text), "{error}");

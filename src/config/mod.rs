@@ -53,10 +53,7 @@ pub struct Config {
 impl Config {
     /// Reads and checks the file, and that each collection's mapping is a JSON object.
     pub fn read(path: &Path) -> Result<Config, Error> {
-        let text = fs::read_to_string(path).map_err(|cause| Error::Unreadable {
-            file: path.to_owned(),
-            cause,
-        })?;
+        let text = fs::read_to_string(path).map_err(|cause| Error::Unreadable { file: path.to_owned(), cause })?;
         let config = Config::parse(&text, path)?;
         for collection in &config.collections {
             collection.mapping_json()?;
@@ -69,11 +66,7 @@ impl Config {
         let source = Source { file, text };
         let document = DeTable::parse(text).map_err(|error| source.not_toml(&error))?;
         let top = Section::new(source, String::new(), document.get_ref(), 0, KEYS)?;
-        Ok(Config {
-            file: file.to_owned(),
-            worker: worker::read(&top)?,
-            collections: collections(&top)?,
-        })
+        Ok(Config { file: file.to_owned(), worker: worker::read(&top)?, collections: collections(&top)? })
     }
 
     /// The collection of that name; without a name, the only one.
@@ -91,16 +84,7 @@ impl Config {
     }
 }
 
-const KEYS: &[Key] = &[
-    Key {
-        name: "worker",
-        example: "[worker]",
-    },
-    Key {
-        name: "collection",
-        example: "[[collection]]",
-    },
-];
+const KEYS: &[Key] = &[Key { name: "worker", example: "[worker]" }, Key { name: "collection", example: "[[collection]]" }];
 
 fn collections(top: &Section) -> Result<Vec<Collection>, Error> {
     let mut collections: Vec<Collection> = Vec::new();
@@ -136,10 +120,7 @@ fn distinct(earlier: &Collection, this: &Collection) -> Result<(), (&'static str
     let (key, problem) = if earlier.name == this.name {
         ("name", "is the name of an earlier collection too".to_owned())
     } else if earlier.index == this.index {
-        (
-            "index",
-            format!("is {:?}, which collection {:?} writes to", this.index, earlier.name),
-        )
+        ("index", format!("is {:?}, which collection {:?} writes to", this.index, earlier.name))
     } else if (&earlier.table, &earlier.view) == (&this.table, &this.view) {
         ("view", format!("and table are those of collection {:?}", earlier.name))
     } else {

@@ -4,9 +4,8 @@
 use super::error::Fault;
 
 /// Flags of `catchword reindex` and of the whole binary: a scope becomes a flag beside them.
-const FLAGS: &[&str] = &[
-    "all", "anew", "between", "config", "dry-run", "help", "hidden", "ids", "insecure", "json", "log", "resume", "tag", "version", "yes",
-];
+const FLAGS: &[&str] =
+    &["all", "anew", "between", "config", "dry-run", "help", "hidden", "ids", "insecure", "json", "log", "resume", "tag", "version", "yes"];
 
 /// Elasticsearch allows 255 bytes; the prefix takes up to [`PREFIX_LIMIT`] and a hyphen, and `-000001-write` the rest.
 const INDEX_LIMIT: usize = 190;
@@ -21,19 +20,13 @@ pub(super) fn collection(name: &str) -> Result<(), Fault> {
     if starts_with_letter(name) && name.chars().all(rest) && name.len() <= 40 {
         return Ok(());
     }
-    Err(Fault::new(
-        format!("is {}", shown(name)),
-        "write a lowercase letter and then lowercase letters, digits or _, at most 40 in all",
-    ))
+    Err(Fault::new(format!("is {}", shown(name)), "write a lowercase letter and then lowercase letters, digits or _, at most 40 in all"))
 }
 
 pub(super) fn scope(name: &str) -> Result<(), Fault> {
     let rest = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if !(starts_with_letter(name) && name.chars().all(rest) && name.len() <= 30) {
-        return Err(Fault::new(
-            "cannot be a flag",
-            "write a lowercase letter and then lowercase letters, digits or -, at most 30 in all",
-        ));
+        return Err(Fault::new("cannot be a flag", "write a lowercase letter and then lowercase letters, digits or -, at most 30 in all"));
     }
     if FLAGS.contains(&name) {
         let remedy = format!("choose another name, for instance by-{name}");
@@ -131,8 +124,7 @@ pub(super) fn row_column(name: &str) -> Result<(), Fault> {
 /// `…-000001` and `…-000001-write` are the names of a collection's own index and its write alias.
 fn looks_physical(name: &str) -> bool {
     let name = name.strip_suffix("-write").unwrap_or(name);
-    name.rsplit_once('-')
-        .is_some_and(|(_, end)| end.len() >= 6 && end.bytes().all(|byte| byte.is_ascii_digit()))
+    name.rsplit_once('-').is_some_and(|(_, end)| end.len() >= 6 && end.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn starts_with_letter(name: &str) -> bool {
@@ -170,21 +162,13 @@ mod tests {
     #[test]
     fn collection_names() {
         let (longest, longer) = ("a".repeat(40), "a".repeat(41));
-        judge(
-            collection,
-            &["a", "annotation", "annotation_2", &longest],
-            &["", "Annotation", "2a", "_a", "a-b", "a b", "ä", &longer],
-        );
+        judge(collection, &["a", "annotation", "annotation_2", &longest], &["", "Annotation", "2a", "_a", "a-b", "a b", "ä", &longer]);
     }
 
     #[test]
     fn scope_names_are_flags_that_are_free() {
         let (longest, longer) = ("a".repeat(30), "a".repeat(31));
-        judge(
-            scope,
-            &["user", "by-user", "u2", &longest],
-            &["", "User", "-u", "2u", "a_b", &longer],
-        );
+        judge(scope, &["user", "by-user", "u2", &longest], &["", "User", "-u", "2u", "a_b", &longer]);
         judge(scope, &["tags", "by-ids"], FLAGS);
     }
 
@@ -207,11 +191,7 @@ mod tests {
     #[test]
     fn index_prefixes() {
         let (longest, longer) = ("a".repeat(50), "a".repeat(51));
-        judge(
-            index_prefix,
-            &["", "staging-", "2", "a_b", &longest],
-            &["-", "_a", "A", "a.b", "a b", "a*", &longer],
-        );
+        judge(index_prefix, &["", "staging-", "2", "a_b", &longest], &["-", "_a", "A", "a.b", "a b", "a*", &longer]);
     }
 
     #[test]

@@ -36,13 +36,7 @@ pub(super) type Rule = fn(&str) -> Result<(), Fault>;
 impl<'a> Section<'a> {
     /// A table without unknown keys, whose header stands at byte `at`.
     pub fn new(source: Source<'a>, title: String, table: &'a DeTable<'a>, at: usize, keys: &'static [Key]) -> Result<Section<'a>, Error> {
-        let section = Section {
-            source,
-            title,
-            table,
-            at,
-            keys,
-        };
+        let section = Section { source, title, table, at, keys };
         let unknown = table.keys().filter(|key| section.example(key.get_ref()).is_none());
         match unknown.min_by_key(|key| key.span().start) {
             None => Ok(section),
@@ -132,13 +126,7 @@ impl<'a> Section<'a> {
             title => format!("{title}: {key}"),
         };
         let Fault { problem, remedy } = fault;
-        Error::Refused {
-            file: self.source.file.to_owned(),
-            line: self.source.line(at),
-            key,
-            problem,
-            remedy,
-        }
+        Error::Refused { file: self.source.file.to_owned(), line: self.source.line(at), key, problem, remedy }
     }
 
     pub fn title(&self) -> &str {

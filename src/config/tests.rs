@@ -60,14 +60,7 @@ fn one_refused(added: &str, sentence: &str) {
 fn everything_that_can_be_written_is_read() {
     let config = parse(WHOLE).unwrap();
     assert_eq!(config.file, Path::new("/etc/catchword.toml"));
-    assert_eq!(
-        config.worker,
-        Worker {
-            tick: "0 */5 * * * *".into(),
-            batch: 100,
-            in_flight: 4
-        }
-    );
+    assert_eq!(config.worker, Worker { tick: "0 */5 * * * *".into(), batch: 100, in_flight: 4 });
     let scopes = [("user", "userid"), ("group", "groupid"), ("document", "document_id")];
     let scopes = scopes.map(|(scope, column)| (scope.to_owned(), column.to_owned()));
     assert_eq!(
@@ -82,11 +75,7 @@ fn everything_that_can_be_written_is_read() {
             revision: "rev".into(),
             scopes: BTreeMap::from(scopes),
             period: Some("updated".into()),
-            touches: vec![Touch {
-                table: "document".into(),
-                column: "id".into(),
-                row_column: "document_id".into(),
-            }],
+            touches: vec![Touch { table: "document".into(), column: "id".into(), row_column: "document_id".into() }],
             watch: vec!["text".into(), "tags".into()],
             delay: Duration::from_secs(120),
         }]
@@ -96,14 +85,7 @@ fn everything_that_can_be_written_is_read() {
 #[test]
 fn what_is_not_written_has_a_default() {
     let config = parse(LEAST).unwrap();
-    assert_eq!(
-        config.worker,
-        Worker {
-            tick: "0 * * * * *".into(),
-            batch: 2500,
-            in_flight: 2
-        }
-    );
+    assert_eq!(config.worker, Worker { tick: "0 * * * * *".into(), batch: 2500, in_flight: 2 });
     let annotation = &config.collections[0];
     assert_eq!(annotation.index, "annotation");
     assert_eq!(annotation.revision, "catchword_revision");
@@ -127,10 +109,7 @@ fn what_is_not_toml_is_refused_with_its_line() {
     assert!(error.starts_with("/etc/catchword.toml:3: this is not TOML: "), "{error}");
     assert!(!error.contains('\n'), "{error}");
     let error = parse(&format!("{LEAST}key = \"id\"")).unwrap_err();
-    assert!(
-        error.starts_with("/etc/catchword.toml:8: this is not TOML: duplicate key"),
-        "{error}"
-    );
+    assert!(error.starts_with("/etc/catchword.toml:8: this is not TOML: duplicate key"), "{error}");
 }
 
 #[test]
@@ -145,28 +124,19 @@ fn there_is_at_least_one_collection() {
 fn an_unknown_key_is_refused_with_a_guess_or_the_list() {
     refused("[[collections]]", "1: collections is not a known key; did you mean collection?");
     refused("\n[alarm]", "2: alarm is not a known key; the keys here are: worker, collection");
-    refused(
-        "[worker]\nbatches = 1",
-        "2: worker: batches is not a known key; did you mean batch?",
-    );
+    refused("[worker]\nbatches = 1", "2: worker: batches is not a known key; did you mean batch?");
     one_refused("scope = {}", "scope is not a known key; did you mean scopes?");
     one_refused(
         "retries = 1",
         "retries is not a known key; the keys here are: name, table, key, view, mapping, index, revision, scopes, \
          period, touches, watch, delay",
     );
-    one_refused(
-        r#"touches = [{ tabel = "document" }]"#,
-        "touch 1: tabel is not a known key; did you mean table?",
-    );
+    one_refused(r#"touches = [{ tabel = "document" }]"#, "touch 1: tabel is not a known key; did you mean table?");
 }
 
 #[test]
 fn the_first_unknown_key_is_named() {
-    refused(
-        "zzz = 1\naaa = 1",
-        "1: zzz is not a known key; the keys here are: worker, collection",
-    );
+    refused("zzz = 1\naaa = 1", "1: zzz is not a known key; the keys here are: worker, collection");
 }
 
 #[test]
@@ -199,22 +169,10 @@ fn a_missing_key_is_refused_with_a_line_to_add() {
 fn a_wrong_type_is_refused_with_a_right_line() {
     one_refused("delay = 60", r#"delay cannot be a number; write delay = "60s""#);
     one_refused("period = true", r#"period cannot be true or false; write period = "updated""#);
-    one_refused(
-        "index = 1.5",
-        r#"index cannot be a number with a decimal point; write index = "annotation""#,
-    );
-    one_refused(
-        "index = 2020-01-01",
-        r#"index cannot be a date or time; write index = "annotation""#,
-    );
-    one_refused(
-        "scopes = [\"user\"]",
-        r#"scopes cannot be a list; write scopes = { user = "userid" }"#,
-    );
-    one_refused(
-        "scopes = { user = 1 }",
-        r#"scopes.user cannot be a number; write scopes = { user = "userid" }"#,
-    );
+    one_refused("index = 1.5", r#"index cannot be a number with a decimal point; write index = "annotation""#);
+    one_refused("index = 2020-01-01", r#"index cannot be a date or time; write index = "annotation""#);
+    one_refused("scopes = [\"user\"]", r#"scopes cannot be a list; write scopes = { user = "userid" }"#);
+    one_refused("scopes = { user = 1 }", r#"scopes.user cannot be a number; write scopes = { user = "userid" }"#);
     one_refused("watch = \"text\"", r#"watch cannot be a text; write watch = ["text", "tags"]"#);
     one_refused("watch = [1]", r#"watch cannot be a number; write watch = ["text", "tags"]"#);
     let touches = r#"write touches = [{ table = "document", column = "id", row_column = "document_id" }]"#;
@@ -222,10 +180,7 @@ fn a_wrong_type_is_refused_with_a_right_line() {
     one_refused("touches = {}", &format!("touches cannot be a table; {touches}"));
     refused("worker = 1", "1: worker cannot be a number; write [worker]");
     refused("[worker]\nbatch = \"9\"", "2: worker: batch cannot be a text; write batch = 2500");
-    refused(
-        "[worker]\ntick = 60",
-        r#"2: worker: tick cannot be a number; write tick = "0 * * * * *""#,
-    );
+    refused("[worker]\ntick = 60", r#"2: worker: tick cannot be a number; write tick = "0 * * * * *""#);
 }
 
 #[test]
@@ -236,41 +191,25 @@ fn the_workers_numbers_have_limits() {
     assert_eq!(worker("batch = 0xff").unwrap().batch, 255);
     for number in ["0", "2501", "-1", "99999999999999999999"] {
         let error = worker(&format!("batch = {number}")).unwrap_err();
-        assert_eq!(
-            error,
-            format!("/etc/catchword.toml:2: worker: batch is {number}; write a number from 1 to 2500")
-        );
+        assert_eq!(error, format!("/etc/catchword.toml:2: worker: batch is {number}; write a number from 1 to 2500"));
     }
     assert_eq!(worker("in_flight = 1").unwrap().in_flight, 1);
     assert_eq!(worker("in_flight = 4").unwrap().in_flight, 4);
     for number in [0, 5] {
         let error = worker(&format!("in_flight = {number}")).unwrap_err();
-        assert!(
-            error.ends_with(&format!("in_flight is {number}; write a number from 1 to 4")),
-            "{error}"
-        );
+        assert!(error.ends_with(&format!("in_flight is {number}; write a number from 1 to 4")), "{error}");
     }
     assert_eq!(worker("tick = \"* * * * * *\"").unwrap().tick, "* * * * * *");
     let error = worker("tick = \"hourly\"").unwrap_err();
-    assert!(
-        error.contains(":2: worker: tick has 1 fields, and cron has five or six; write"),
-        "{error}"
-    );
+    assert!(error.contains(":2: worker: tick has 1 fields, and cron has five or six; write"), "{error}");
 }
 
 #[test]
 fn names_are_judged_where_they_stand() {
     let named = LEAST.replace(r#"name = "annotation""#, r#"name = "Annotation""#);
     let error = parse(&named).unwrap_err();
-    assert!(
-        error.contains(":3: collection \"Annotation\": name is \"Annotation\"; write a lowercase"),
-        "{error}"
-    );
-    for (line, empty) in [
-        (r#"table = "annotation""#, "table"),
-        (r#"key = "id""#, "key"),
-        (r#"view = "annotation_document""#, "view"),
-    ] {
+    assert!(error.contains(":3: collection \"Annotation\": name is \"Annotation\"; write a lowercase"), "{error}");
+    for (line, empty) in [(r#"table = "annotation""#, "table"), (r#"key = "id""#, "key"), (r#"view = "annotation_document""#, "view")] {
         let error = parse(&LEAST.replace(line, &format!("{empty} = \"\""))).unwrap_err();
         assert!(error.contains(&format!("\"annotation\": {empty} has an empty name")), "{error}");
     }
@@ -281,10 +220,7 @@ fn names_are_judged_where_they_stand() {
     one_refused("period = \"a\\u0000\"", &format!("period has a NUL in a name; {write}"));
     one_refused("watch = [\"text\", \"\"]", &format!("watch has an empty name; {write}"));
     one_refused("scopes = { user = \"\" }", &format!("scopes.user has an empty name; {write}"));
-    one_refused(
-        "scopes = { all = \"id\" }",
-        "scopes.all would hide the flag --all; choose another name, for instance by-all",
-    );
+    one_refused("scopes = { all = \"id\" }", "scopes.all would hide the flag --all; choose another name, for instance by-all");
     one_refused(
         r#"touches = [{ table = "a", column = "b", row_column = "c=d" }]"#,
         "touch 1: row_column is \"c=d\", with an =; rename the column: a touch is stored as row_column=value",
@@ -315,10 +251,7 @@ fn two_collections_share_neither_name_nor_index_nor_table_and_view() {
         .replace(r#"view = "annotation_document""#, r#"view = "other_document""#);
     assert_eq!(parse(&both(&other)).unwrap().collections.len(), 2);
     let end = "give each collection its own";
-    refused(
-        &both(LEAST),
-        &format!("9: collection \"annotation\": name is the name of an earlier collection too; {end}"),
-    );
+    refused(&both(LEAST), &format!("9: collection \"annotation\": name is the name of an earlier collection too; {end}"));
     refused(
         &both(&format!("{other}index = \"annotation\"")),
         &format!("9: collection \"other\": index is \"annotation\", which collection \"annotation\" writes to; {end}"),
@@ -335,10 +268,7 @@ fn a_collection_is_found_by_name_or_by_being_the_only_one() {
     assert_eq!(config.collection(None).unwrap().name, "annotation");
     assert_eq!(config.collection(Some("annotation")).unwrap().name, "annotation");
     let error = config.collection(Some("note")).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "there is no collection \"note\" in /etc/catchword.toml; name one of: annotation"
-    );
+    assert_eq!(error.to_string(), "there is no collection \"note\" in /etc/catchword.toml; name one of: annotation");
     let several = format!("{LEAST}{}", LEAST.replace("annotation", "other"));
     let error = parse(&several).unwrap().collection(None).unwrap_err().to_string();
     assert_eq!(error, "there are several collections; name one of: annotation, other");

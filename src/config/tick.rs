@@ -8,12 +8,8 @@ use super::error::Fault;
 /// Five or six fields of numbers, `*`, ranges, lists and steps; names for months and days. Always returns six: classic
 /// cron has five and means the first second of the minute.
 pub(super) fn parse(tick: &str) -> Result<String, Fault> {
-    let wrong = |problem: String| {
-        Fault::new(
-            problem,
-            r#"write for instance tick = "0 * * * * *": second, minute, hour, day, month, weekday"#,
-        )
-    };
+    let wrong =
+        |problem: String| Fault::new(problem, r#"write for instance tick = "0 * * * * *": second, minute, hour, day, month, weekday"#);
     let mut fields: Vec<&str> = tick.split_whitespace().collect();
     match fields.len() {
         5 => fields.insert(0, "0"),
@@ -39,36 +35,12 @@ struct Field {
 }
 
 const FIELDS: [Field; 6] = [
-    Field {
-        name: "second",
-        range: 0..=59,
-        words: &[],
-    },
-    Field {
-        name: "minute",
-        range: 0..=59,
-        words: &[],
-    },
-    Field {
-        name: "hour",
-        range: 0..=23,
-        words: &[],
-    },
-    Field {
-        name: "day",
-        range: 1..=31,
-        words: &[],
-    },
-    Field {
-        name: "month",
-        range: 1..=12,
-        words: MONTHS,
-    },
-    Field {
-        name: "weekday",
-        range: 0..=7,
-        words: DAYS,
-    },
+    Field { name: "second", range: 0..=59, words: &[] },
+    Field { name: "minute", range: 0..=59, words: &[] },
+    Field { name: "hour", range: 0..=23, words: &[] },
+    Field { name: "day", range: 1..=31, words: &[] },
+    Field { name: "month", range: 1..=12, words: MONTHS },
+    Field { name: "weekday", range: 0..=7, words: DAYS },
 ];
 
 const MONTHS: &[&str] = &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];

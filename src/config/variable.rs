@@ -59,10 +59,7 @@ mod tests {
         let both = variables(&[("A", ""), ("A_FILE", "")]);
         assert_eq!(both.secret("A").unwrap(), None);
         let text = both.required_secret("A", "example").unwrap_err().to_string();
-        assert_eq!(
-            text,
-            "A is not set; for instance A=example, or A_FILE with the path of a file that holds it"
-        );
+        assert_eq!(text, "A is not set; for instance A=example, or A_FILE with the path of a file that holds it");
     }
 
     #[test]

@@ -16,11 +16,7 @@ pub struct Worker {
 impl Default for Worker {
     /// Every minute, 2,500 jobs, two batches.
     fn default() -> Worker {
-        Worker {
-            tick: "0 * * * * *".to_owned(),
-            batch: MOST_JOBS,
-            in_flight: 2,
-        }
+        Worker { tick: "0 * * * * *".to_owned(), batch: MOST_JOBS, in_flight: 2 }
     }
 }
 
@@ -31,18 +27,9 @@ const MOST_JOBS: u32 = 2_500;
 const MOST_BATCHES: u32 = 4;
 
 const KEYS: &[Key] = &[
-    Key {
-        name: "tick",
-        example: r#"tick = "0 * * * * *""#,
-    },
-    Key {
-        name: "batch",
-        example: "batch = 2500",
-    },
-    Key {
-        name: "in_flight",
-        example: "in_flight = 2",
-    },
+    Key { name: "tick", example: r#"tick = "0 * * * * *""# },
+    Key { name: "batch", example: "batch = 2500" },
+    Key { name: "in_flight", example: "in_flight = 2" },
 ];
 
 pub(super) fn read(top: &Section) -> Result<Worker, Error> {
@@ -54,8 +41,6 @@ pub(super) fn read(top: &Section) -> Result<Worker, Error> {
     Ok(Worker {
         tick: section.parsed("tick", tick::parse)?.unwrap_or(usual.tick),
         batch: section.number("batch", 1..=MOST_JOBS)?.unwrap_or(usual.batch),
-        in_flight: section
-            .number("in_flight", 1..=MOST_BATCHES)?
-            .map_or(usual.in_flight, |batches| batches as usize),
+        in_flight: section.number("in_flight", 1..=MOST_BATCHES)?.map_or(usual.in_flight, |batches| batches as usize),
     })
 }

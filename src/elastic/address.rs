@@ -50,20 +50,12 @@ impl Address {
     /// Checks an address. User-info in the URL becomes the credentials, if there are no others.
     pub fn new(url: &str, credentials: Credentials, ca_file: Option<PathBuf>, transport: Transport) -> Result<Address, Error> {
         // the text itself is never shown: it may hold a password
-        let mut url = Url::parse(url).map_err(|problem| {
-            refuse(format!(
-                "the address of elasticsearch is not a URL ({problem}): write https://host:port"
-            ))
-        })?;
+        let mut url = Url::parse(url)
+            .map_err(|problem| refuse(format!("the address of elasticsearch is not a URL ({problem}): write https://host:port")))?;
         let credentials = take_user_info(&mut url, credentials)?;
         check_url(&url, transport)?;
         check_credentials(&credentials)?;
-        Ok(Address {
-            url,
-            credentials,
-            ca_file,
-            transport,
-        })
+        Ok(Address { url, credentials, ca_file, transport })
     }
 }
 
@@ -82,9 +74,7 @@ fn take_user_info(url: &mut Url, given: Credentials) -> Result<Credentials, Erro
         return Ok(given);
     }
     if given != Credentials::None {
-        return Err(refuse(
-            "the address of elasticsearch has a user in it, and credentials are given beside it: keep one of them",
-        ));
+        return Err(refuse("the address of elasticsearch has a user in it, and credentials are given beside it: keep one of them"));
     }
     let decoded = |part: &str| percent::decode(part).ok_or_else(|| refuse("the user-info in the address of elasticsearch is not UTF-8"));
     let username = decoded(url.username())?;
@@ -97,15 +87,10 @@ fn take_user_info(url: &mut Url, given: Credentials) -> Result<Credentials, Erro
 
 fn check_url(url: &Url, transport: Transport) -> Result<(), Error> {
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(refuse(format!(
-            "the address of elasticsearch begins with {}: write https://host:port",
-            url.scheme()
-        )));
+        return Err(refuse(format!("the address of elasticsearch begins with {}: write https://host:port", url.scheme())));
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(refuse(
-            "the address of elasticsearch has a query or a fragment: write https://host:port, with a path at most",
-        ));
+        return Err(refuse("the address of elasticsearch has a query or a fragment: write https://host:port, with a path at most"));
     }
     if url.scheme() == "http" && transport == Transport::Verified && !is_loopback(url) {
         return Err(refuse(format!(
@@ -128,13 +113,13 @@ fn is_loopback(url: &Url) -> bool {
 fn check_credentials(credentials: &Credentials) -> Result<(), Error> {
     match credentials {
         Credentials::None => Ok(()),
-        Credentials::Basic { username, .. } if username.contains(':') => Err(refuse(
-            "the user name for elasticsearch has a colon in it, which basic authentication cannot carry",
-        )),
+        Credentials::Basic { username, .. } if username.contains(':') => {
+            Err(refuse("the user name for elasticsearch has a colon in it, which basic authentication cannot carry"))
+        }
         Credentials::Basic { .. } => Ok(()),
-        Credentials::ApiKey(key) if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) => Err(refuse(
-            "the API key for elasticsearch is empty or has characters that no key has: give its `encoded` form",
-        )),
+        Credentials::ApiKey(key) if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            Err(refuse("the API key for elasticsearch is empty or has characters that no key has: give its `encoded` form"))
+        }
         Credentials::ApiKey(_) => Ok(()),
     }
 }
@@ -155,18 +140,9 @@ mod tests {
     fn user_info_becomes_credentials_and_is_never_shown() {
         let address = open("https://eva:p%40ss@es.example:9243/base", Transport::Verified).unwrap();
         assert_eq!(address.url.as_str(), "https://es.example:9243/base");
-        assert_eq!(
-            address.credentials,
-            Credentials::Basic {
-                username: "eva".into(),
-                password: "p@ss".into()
-            }
-        );
+        assert_eq!(address.credentials, Credentials::Basic { username: "eva".into(), password: "p@ss".into() });
         let shown = format!("{address:?}");
-        assert!(
-            !shown.contains("p@ss") && !shown.contains("p%40ss") && !shown.contains("eva"),
-            "{shown}"
-        );
+        assert!(!shown.contains("p@ss") && !shown.contains("p%40ss") && !shown.contains("eva"), "{shown}");
     }
 
     #[test]

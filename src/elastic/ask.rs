@@ -26,9 +26,7 @@ impl Elastic {
         }
         let doing = "read the version of elasticsearch";
         // `GET /` is not there in every build; this is
-        let body = self
-            .ask(doing, Method::Get, "/_nodes/_local", &[("filter_path", "nodes.*.version")], None)
-            .await?;
+        let body = self.ask(doing, Method::Get, "/_nodes/_local", &[("filter_path", "nodes.*.version")], None).await?;
         let answered: Nodes = parse(doing, &body)?;
         let first = answered.nodes.into_values().next();
         first.map(|node| node.version).ok_or_else(|| unclear(doing))
@@ -55,17 +53,8 @@ impl Elastic {
         query: &[(&str, &str)],
         body: Option<Bytes>,
     ) -> Result<Bytes, Error> {
-        let request = Request {
-            method,
-            path,
-            query,
-            content_type: "application/json",
-            body,
-        };
-        let failed = |answer| Error::Request {
-            doing: doing.to_owned(),
-            answer,
-        };
+        let request = Request { method, path, query, content_type: "application/json", body };
+        let failed = |answer| Error::Request { doing: doing.to_owned(), answer };
         let reply = self.exchange(&request, Instant::now() + PATIENCE).await.map_err(failed)?;
         match reply.status {
             200..=299 => Ok(reply.body),
@@ -82,8 +71,5 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(doing: &str, body: &'a [u8]) -> Resu
 
 fn unclear(doing: &str) -> Error {
     let answer = Answer::Unknown("the answer is not what elasticsearch would say: is something else at this address?".to_owned());
-    Error::Request {
-        doing: doing.to_owned(),
-        answer,
-    }
+    Error::Request { doing: doing.to_owned(), answer }
 }

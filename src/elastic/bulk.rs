@@ -132,18 +132,7 @@ mod tests {
     #[test]
     fn a_write_is_two_lines_with_its_version() {
         let document = Body::Document(Bytes::from_static(br#"{"n":1}"#));
-        let writes = [
-            Write {
-                key: "a",
-                version: 2,
-                body: document,
-            },
-            Write {
-                key: "b",
-                version: 3,
-                body: Body::Tombstone,
-            },
-        ];
+        let writes = [Write { key: "a", version: 2, body: document }, Write { key: "b", version: 3, body: Body::Tombstone }];
         assert_eq!(
             lines(&writes),
             [
@@ -158,11 +147,7 @@ mod tests {
     #[test]
     fn no_line_break_of_a_document_or_a_key_splits_the_bulk() {
         let document = Body::Document(Bytes::from_static(b"{\r\n\t\"n\": \"a\\nb\"\n}"));
-        let written = lines(&[Write {
-            key: "a\n\"/%é\r",
-            version: 2,
-            body: document,
-        }]);
+        let written = lines(&[Write { key: "a\n\"/%é\r", version: 2, body: document }]);
         assert_eq!(written.len(), 2);
         let action: serde_json::Value = serde_json::from_str(&written[0]).unwrap();
         assert_eq!(action["index"]["_id"], "a\n\"/%é\r");

@@ -29,19 +29,11 @@ pub(super) struct Chunks<'a> {
 
 impl<'a> Chunks<'a> {
     pub fn of(writes: &'a [Write<'a>]) -> Chunks<'a> {
-        let mut chunks = Chunks {
-            writes,
-            answers: vec![None; writes.len()],
-            unsent: Vec::new(),
-            splits_left: MAX_SPLITS,
-        };
+        let mut chunks = Chunks { writes, answers: vec![None; writes.len()], unsent: Vec::new(), splits_left: MAX_SPLITS };
         let (mut start, mut bytes) = (0, 0);
         for (at, write) in writes.iter().enumerate() {
             if write.body.bytes().len() > MAX_DOCUMENT_BYTES {
-                let text = format!(
-                    "the document has {} bytes, the limit is {MAX_DOCUMENT_BYTES}",
-                    write.body.bytes().len()
-                );
+                let text = format!("the document has {} bytes, the limit is {MAX_DOCUMENT_BYTES}", write.body.bytes().len());
                 chunks.answers[at] = Some(Answer::TooLarge(text));
                 chunks.push(start..at);
                 (start, bytes) = (at + 1, 0);

@@ -50,10 +50,7 @@ impl Elastic {
             Credentials::ApiKey(encoded) => builder.auth(ClientCredentials::EncodedApiKey(encoded)),
         };
         let transport = builder.build().map_err(|error| Error::Client(error.to_string()))?;
-        Ok(Elastic {
-            client: Elasticsearch::new(transport),
-            shown: address.url.to_string(),
-        })
+        Ok(Elastic { client: Elasticsearch::new(transport), shown: address.url.to_string() })
     }
 
     /// Sends a request and reads the whole answer, whatever its status, before the deadline.
@@ -71,10 +68,7 @@ impl Elastic {
                 sent => sent?,
             };
             let status = response.status_code().as_u16();
-            Ok(Reply {
-                status,
-                body: response.bytes().await?,
-            })
+            Ok(Reply { status, body: response.bytes().await? })
         };
         match timeout_at(deadline, sent_and_read).await {
             Ok(Ok(reply)) => Ok(reply),
@@ -88,9 +82,7 @@ impl Elastic {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(request.content_type));
         let left = deadline.saturating_duration_since(Instant::now());
         let body = request.body.clone();
-        self.client
-            .send(request.method, request.path, headers, Some(request.query), body, Some(left))
-            .await
+        self.client.send(request.method, request.path, headers, Some(request.query), body, Some(left)).await
     }
 }
 
@@ -105,10 +97,7 @@ fn cert_validation(address: &Address) -> Result<CertificateValidation, Error> {
         (Transport::Insecure, _) => Ok(CertificateValidation::None),
         (Transport::Verified, None) => Ok(CertificateValidation::Default),
         (Transport::Verified, Some(path)) => {
-            let unusable = |problem: String| Error::CaFile {
-                path: path.clone(),
-                problem,
-            };
+            let unusable = |problem: String| Error::CaFile { path: path.clone(), problem };
             let pem = fs::read(path).map_err(|error| unusable(error.to_string()))?;
             let authority = Certificate::from_pem(&pem).map_err(|error| unusable(error.to_string()))?;
             Ok(CertificateValidation::Full(authority))

@@ -15,10 +15,7 @@ pub(super) struct Fault<'a> {
 
 impl<'a> Fault<'a> {
     pub fn new(error_type: Option<&'a str>, reason: Option<&'a str>) -> Fault<'a> {
-        Fault {
-            error_type: error_type.unwrap_or_default().into(),
-            reason: reason.unwrap_or_default().into(),
-        }
+        Fault { error_type: error_type.unwrap_or_default().into(), reason: reason.unwrap_or_default().into() }
     }
 
     /// The error of a whole request: `{"error": {"type": …, "reason": …}}` or `{"error": "…"}`.
@@ -36,10 +33,7 @@ impl<'a> Fault<'a> {
         }
         match serde_json::from_slice::<Body<'a>>(body).map(|body| body.error) {
             Ok(Error::Fault(fault)) => fault,
-            Ok(Error::Text(reason)) => Fault {
-                error_type: Cow::Borrowed(""),
-                reason,
-            },
+            Ok(Error::Text(reason)) => Fault { error_type: Cow::Borrowed(""), reason },
             Err(_) => Fault::default(),
         }
     }
@@ -66,9 +60,7 @@ impl<'a> Fault<'a> {
     pub fn is_above_the_limit_alone(&self) -> bool {
         let number = |wanted: fn(&str) -> bool| {
             let named = self.reason.split(['[', ']', ',']).filter_map(|part| part.trim().split_once('='));
-            named
-                .filter(|(name, _)| wanted(name))
-                .find_map(|(_, value)| value.parse::<u64>().ok())
+            named.filter(|(name, _)| wanted(name)).find_map(|(_, value)| value.parse::<u64>().ok())
         };
         let operation = number(|name| name.ends_with("_operation_bytes"));
         let limit = number(|name| name.starts_with("max_") && name.ends_with("_bytes"));

@@ -57,8 +57,7 @@ fn question(keys: &[&str]) -> Result<Bytes, Answer> {
         ids: &'a [&'a str],
     }
     let json = serde_json::to_vec(&Question { ids: keys });
-    json.map(Bytes::from)
-        .map_err(|error| Answer::Unknown(format!("the keys could not be written as JSON: {error}")))
+    json.map(Bytes::from).map_err(|error| Answer::Unknown(format!("the keys could not be written as JSON: {error}")))
 }
 
 /// Reads an answer against the keys that were asked for. One that cannot be read, or has more or fewer items, says nothing
@@ -73,11 +72,7 @@ fn read(body: &[u8], keys: &[&str]) -> Result<Vec<Has>, Answer> {
         return Err(Answer::Unknown("the answer to a look cannot be read".to_owned()));
     };
     if docs.len() != keys.len() {
-        return Err(Answer::Unknown(format!(
-            "a look at {} keys was answered for {}",
-            keys.len(),
-            docs.len()
-        )));
+        return Err(Answer::Unknown(format!("a look at {} keys was answered for {}", keys.len(), docs.len())));
     }
     // an index that is closed or gone says so of every key: the index is concerned, not the keys
     if let Some(first) = docs.first().and_then(Doc::blocked)
@@ -140,10 +135,7 @@ mod tests {
     #[test]
     fn an_index_that_says_of_every_key_that_it_is_closed_is_blocked() {
         let body = br#"{"docs":[{"_id":"a","error":{"type":"index_closed_exception","reason":"closed"}},{"_id":"b","error":{"type":"index_closed_exception","reason":"closed"}}]}"#;
-        assert_eq!(
-            read(body, &["a", "b"]),
-            Err(Answer::Blocked("index_closed_exception: closed".to_owned()))
-        );
+        assert_eq!(read(body, &["a", "b"]), Err(Answer::Blocked("index_closed_exception: closed".to_owned())));
     }
 
     #[test]

@@ -116,14 +116,8 @@ mod tests {
                 "[1:4997] failed to parse field [o.x] of type [text] in document with id 'deep'. Could not parse field value preview,",
                 "failed to parse field [o.x] of type [text] in document with id …. Could not parse field value preview,",
             ),
-            (
-                "[1:6] failed to parse: [1:7] Unexpected end of file",
-                "failed to parse: Unexpected end of file",
-            ),
-            (
-                "Malformed content, must start with an object",
-                "Malformed content, must start with an object",
-            ),
+            ("[1:6] failed to parse: [1:7] Unexpected end of file", "failed to parse: Unexpected end of file"),
+            ("Malformed content, must start with an object", "Malformed content, must start with an object"),
         ] {
             assert_eq!(redact(reason), kept);
         }
@@ -131,10 +125,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_to_be_a_name_is_a_value() {
-        assert_eq!(
-            redact("failed to parse date field [2020-99] with format [x]"),
-            "failed to parse date field …"
-        );
+        assert_eq!(redact("failed to parse date field [2020-99] with format [x]"), "failed to parse date field …");
         assert_eq!(redact("field [a secret] is bad"), "field … is bad");
         assert_eq!(redact("For input string: \"secret"), "For input string: …");
         assert_eq!(redact("value [secret"), "value …");

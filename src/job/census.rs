@@ -19,17 +19,10 @@ pub struct Census {
 
 /// The census of one collection.
 pub async fn census(connection: &mut PgConnection, collection: &str) -> Result<Census, Error> {
-    Ok(sqlx::query_as(include_str!("census.sql"))
-        .bind(collection)
-        .bind(CENSUS_LIMIT)
-        .fetch_one(connection)
-        .await?)
+    Ok(sqlx::query_as(include_str!("census.sql")).bind(collection).bind(CENSUS_LIMIT).fetch_one(connection).await?)
 }
 
 /// Collections that have jobs and are none of these.
 pub async fn unserved(connection: &mut PgConnection, served: &[String]) -> Result<Vec<String>, Error> {
-    Ok(sqlx::query_scalar(include_str!("unserved.sql"))
-        .bind(served)
-        .fetch_all(connection)
-        .await?)
+    Ok(sqlx::query_scalar(include_str!("unserved.sql")).bind(served).fetch_all(connection).await?)
 }

@@ -28,19 +28,11 @@ pub struct Cursor {
 
 impl Cursor {
     /// Before every job.
-    pub const TOP: Cursor = Cursor {
-        priority: i32::MIN,
-        enqueued_at: DateTime::UNIX_EPOCH,
-        id: 0,
-    };
+    pub const TOP: Cursor = Cursor { priority: i32::MIN, enqueued_at: DateTime::UNIX_EPOCH, id: 0 };
 
     /// Behind this job.
     pub fn behind(job: &Job) -> Cursor {
-        Cursor {
-            priority: job.priority,
-            enqueued_at: job.enqueued_at,
-            id: job.id,
-        }
+        Cursor { priority: job.priority, enqueued_at: job.enqueued_at, id: job.id }
     }
 }
 

@@ -49,24 +49,14 @@ pub struct Group {
 /// The newest dead letters.
 pub async fn dead_letters(connection: &mut PgConnection, which: &Which, limit: i64) -> Result<Vec<Letter>, Error> {
     let query = sqlx::query_as(include_str!("dead_list.sql"));
-    let query = query
-        .bind(&which.ids)
-        .bind(&which.collection)
-        .bind(&which.reason)
-        .bind(&which.tag)
-        .bind(which.since);
+    let query = query.bind(&which.ids).bind(&which.collection).bind(&which.reason).bind(&which.tag).bind(which.since);
     Ok(query.bind(limit).fetch_all(connection).await?)
 }
 
 /// The dead letters by error, the most frequent first.
 pub async fn dead_groups(connection: &mut PgConnection, which: &Which, limit: i64) -> Result<Vec<Group>, Error> {
     let query = sqlx::query_as(include_str!("dead_groups.sql"));
-    let query = query
-        .bind(&which.ids)
-        .bind(&which.collection)
-        .bind(&which.reason)
-        .bind(&which.tag)
-        .bind(which.since);
+    let query = query.bind(&which.ids).bind(&which.collection).bind(&which.reason).bind(&which.tag).bind(which.since);
     Ok(query.bind(limit).fetch_all(connection).await?)
 }
 
@@ -88,11 +78,6 @@ async fn act(
     words: &str,
 ) -> Result<i64, Error> {
     use sqlx::Row;
-    let query = query
-        .bind(&which.ids)
-        .bind(&which.collection)
-        .bind(&which.reason)
-        .bind(&which.tag)
-        .bind(which.since);
+    let query = query.bind(&which.ids).bind(&which.collection).bind(&which.reason).bind(&which.tag).bind(which.since);
     Ok(query.bind(who).bind(words).fetch_one(connection).await?.try_get(0)?)
 }

@@ -33,18 +33,10 @@ pub struct Dead {
 
 /// The open jobs of a key.
 pub async fn open_of_key(connection: &mut PgConnection, collection: &str, key: &str) -> Result<Vec<Open>, Error> {
-    Ok(sqlx::query_as(include_str!("open_of_key.sql"))
-        .bind(collection)
-        .bind(key)
-        .fetch_all(connection)
-        .await?)
+    Ok(sqlx::query_as(include_str!("open_of_key.sql")).bind(collection).bind(key).fetch_all(connection).await?)
 }
 
 /// The dead letters of a key.
 pub async fn dead_of_key(connection: &mut PgConnection, collection: &str, key: &str) -> Result<Vec<Dead>, Error> {
-    Ok(sqlx::query_as(include_str!("dead_of_key.sql"))
-        .bind(collection)
-        .bind(key)
-        .fetch_all(connection)
-        .await?)
+    Ok(sqlx::query_as(include_str!("dead_of_key.sql")).bind(collection).bind(key).fetch_all(connection).await?)
 }

@@ -9,21 +9,12 @@ use crate::Error;
 /// Stops the work on a collection: nothing of it is claimed, and direct writes are left to the loop. Writes go on leaving jobs, and no
 /// job expires of it. False: it was paused already.
 pub async fn pause(connection: &mut PgConnection, collection: &str, who: &str, reason: &str) -> Result<bool, Error> {
-    Ok(sqlx::query_scalar(include_str!("pause.sql"))
-        .bind(collection)
-        .bind(who)
-        .bind(reason)
-        .fetch_one(connection)
-        .await?)
+    Ok(sqlx::query_scalar(include_str!("pause.sql")).bind(collection).bind(who).bind(reason).fetch_one(connection).await?)
 }
 
 /// Goes on with the work. False: it was not paused.
 pub async fn resume(connection: &mut PgConnection, collection: &str, who: &str) -> Result<bool, Error> {
-    Ok(sqlx::query_scalar(include_str!("resume.sql"))
-        .bind(collection)
-        .bind(who)
-        .fetch_one(connection)
-        .await?)
+    Ok(sqlx::query_scalar(include_str!("resume.sql")).bind(collection).bind(who).fetch_one(connection).await?)
 }
 
 /// A line of the journal.
@@ -39,9 +30,5 @@ pub struct Line {
 
 /// The newest lines, the newest first.
 pub async fn journal(connection: &mut PgConnection, collection: Option<&str>, limit: i64) -> Result<Vec<Line>, Error> {
-    Ok(sqlx::query_as(include_str!("journal.sql"))
-        .bind(collection)
-        .bind(limit)
-        .fetch_all(connection)
-        .await?)
+    Ok(sqlx::query_as(include_str!("journal.sql")).bind(collection).bind(limit).fetch_all(connection).await?)
 }

@@ -81,10 +81,7 @@ pub async fn start(pool: &PgPool, request: &Request) -> Result<i64, Error> {
 /// is raised.
 pub async fn count(pool: &PgPool, request: &Request) -> Result<Option<i64>, Error> {
     let mut transaction = database::begin(pool).await?;
-    let request = Request {
-        anew: false,
-        ..request.clone()
-    };
+    let request = Request { anew: false, ..request.clone() };
     let id = begin(&mut transaction, &request).await?;
     let counted = remaining(&mut transaction, id).await?;
     transaction.rollback().await?;
@@ -102,11 +99,7 @@ pub async fn remaining(connection: &mut PgConnection, id: i64) -> Result<Option<
 
 /// Schedules the next chunk, in a transaction of its own. Fewer than `size`: it was the last.
 pub async fn chunk(pool: &PgPool, id: i64, size: i32) -> Result<i64, Error> {
-    let scheduled = sqlx::query_scalar(include_str!("chunk.sql"))
-        .bind(id)
-        .bind(size)
-        .fetch_one(pool)
-        .await?;
+    let scheduled = sqlx::query_scalar(include_str!("chunk.sql")).bind(id).bind(size).fetch_one(pool).await?;
     crash::point("chunk-committed");
     Ok(scheduled)
 }
@@ -134,10 +127,7 @@ impl Unfinished {
 
 impl fmt::Display for Unfinished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = self
-            .value
-            .as_deref()
-            .map_or(String::new(), |value| format!(" {}", printable(value)));
+        let value = self.value.as_deref().map_or(String::new(), |value| format!(" {}", printable(value)));
         write!(
             f,
             "reindex {} of {} ({}{value}), started {} by {}, {} scheduled",

@@ -51,10 +51,7 @@ pub(super) async fn batch(
         }
     }
     for (key, seen) in &keys {
-        let finding = Finding::Seen {
-            verdict: combined(&seen.verdicts),
-            answer: written.answers.get(*key).cloned(),
-        };
+        let finding = Finding::Seen { verdict: combined(&seen.verdicts), answer: written.answers.get(*key).cloned() };
         findings.entry(key).or_insert(finding);
     }
     let mut outcome = count(jobs, &keys, &written);
@@ -99,19 +96,8 @@ fn judge<'k>(keys: &[&'k str], documents: &[Result<Vec<Has>, Answer>], wants: &H
             Err(answer) => Has::Unknown(answer.to_string()),
         });
         let has: Vec<Has> = has.collect();
-        let seen = has
-            .iter()
-            .map(|has| if let Has::Present(version) = has { *version } else { 0 })
-            .max()
-            .unwrap_or(0);
-        Some((
-            *key,
-            Key {
-                want,
-                verdicts: has.iter().map(|has| compare(want, has)).collect(),
-                seen,
-            },
-        ))
+        let seen = has.iter().map(|has| if let Has::Present(version) = has { *version } else { 0 }).max().unwrap_or(0);
+        Some((*key, Key { want, verdicts: has.iter().map(|has| compare(want, has)).collect(), seen }))
     });
     judged.collect()
 }
@@ -140,12 +126,8 @@ async fn mend<'k>(
     findings: &mut HashMap<&'k str, Finding>,
 ) -> Result<u64, Error> {
     let is = |verdict: Verdict| move |(_, seen): &(&&'k str, &Key)| combined(&seen.verdicts) == verdict;
-    let mut gone: Vec<&str> = keys
-        .iter()
-        .filter(is(Verdict::Orphan))
-        .filter(|(_, seen)| seen.want == Want::Never)
-        .map(|(key, _)| *key)
-        .collect();
+    let mut gone: Vec<&str> =
+        keys.iter().filter(is(Verdict::Orphan)).filter(|(_, seen)| seen.want == Want::Never).map(|(key, _)| *key).collect();
     let mut rows = Vec::new();
     let mut above = 0;
     for (key, seen) in keys.iter().filter(is(Verdict::Ahead)) {
@@ -160,12 +142,7 @@ async fn mend<'k>(
         }
     }
     if above > 0 {
-        tracing::error!(
-            collection = collection.name,
-            version = above,
-            keys = rows.len() + gone.len(),
-            "the index is ahead of Postgres"
-        );
+        tracing::error!(collection = collection.name, version = above, keys = rows.len() + gone.len(), "the index is ahead of Postgres");
         collection::raise_revision(&inner.pool, above).await?;
     }
     let mut mended = gone.len();
@@ -212,12 +189,7 @@ fn note_health(
         },
         Ok(_) => None,
     });
-    let is_failure = |a: &Answer| {
-        matches!(
-            a,
-            Answer::Denied(_) | Answer::Unreachable(_) | Answer::Unknown(_) | Answer::Unavailable(_)
-        )
-    };
+    let is_failure = |a: &Answer| matches!(a, Answer::Denied(_) | Answer::Unreachable(_) | Answer::Unknown(_) | Answer::Unavailable(_));
     let blocked = |a: &Answer| matches!(a, Answer::Blocked(_));
     let blocking = failed_look.clone().filter(blocked).or_else(|| worst(blocked));
     match failed_look.or_else(|| worst(is_failure)) {

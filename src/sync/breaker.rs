@@ -59,12 +59,7 @@ impl Breaker {
     fn trip(&mut self, now: Instant, jitter: f64, why: &str) -> bool {
         let wait = self.open.as_ref().map_or(FIRST_WAIT, |open| (open.wait * 2).min(LONGEST_WAIT));
         let opened = self.open.is_none();
-        self.open = Some(Open {
-            until: now + wait.mul_f64(0.75 + jitter / 2.0),
-            wait,
-            why: why.to_owned(),
-            probing: false,
-        });
+        self.open = Some(Open { until: now + wait.mul_f64(0.75 + jitter / 2.0), wait, why: why.to_owned(), probing: false });
         opened
     }
 }
@@ -144,9 +139,7 @@ impl Breakers {
             }
             // they come from a living cluster, and are not mended by leaving it alone
             Answer::Overloaded(_) | Answer::Blocked(_) => false,
-            Answer::Denied(_) => self.with(Scope::Cluster, |breaker| {
-                breaker.open.is_none() && breaker.trip(now, rand::random(), &why)
-            }),
+            Answer::Denied(_) => self.with(Scope::Cluster, |breaker| breaker.open.is_none() && breaker.trip(now, rand::random(), &why)),
             Answer::Unreachable(_) => self.with(Scope::Cluster, |breaker| breaker.failed(now, rand::random(), &why)),
             Answer::Unavailable(_) | Answer::Unknown(_) => {
                 self.with(Scope::Collection(collection), |breaker| breaker.failed(now, rand::random(), &why))
@@ -159,12 +152,10 @@ impl Breakers {
 
     /// Why nothing is sent for this collection, if so.
     pub fn why(&self, collection: &str) -> Option<String> {
-        [Scope::Cluster, Scope::Collection(collection)]
-            .into_iter()
-            .find_map(|scope| match self.state(scope) {
-                State::Open(why) => Some(why),
-                State::Closed | State::ProbeDue => None,
-            })
+        [Scope::Cluster, Scope::Collection(collection)].into_iter().find_map(|scope| match self.state(scope) {
+            State::Open(why) => Some(why),
+            State::Closed | State::ProbeDue => None,
+        })
     }
 
     fn with<T>(&self, scope: Scope, act: impl FnOnce(&mut Breaker) -> T) -> T {

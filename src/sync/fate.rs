@@ -38,38 +38,21 @@ pub enum Fate {
 /// The fate of one job.
 pub fn fate(job: &Job, finding: &Finding) -> Fate {
     match finding {
-        Finding::BadKey(error) => Fate::Bury {
-            reason: Reason::BadKey,
-            error: error.clone(),
-        },
+        Finding::BadKey(error) => Fate::Bury { reason: Reason::BadKey, error: error.clone() },
         Finding::Unbuildable(error) => refused(job, Reason::Unbuildable, error),
-        Finding::Hopeless => Fate::Bury {
-            reason: Reason::Ahead,
-            error: "a version of 2^61 or more is in the index".into(),
-        },
+        Finding::Hopeless => Fate::Bury { reason: Reason::Ahead, error: "a version of 2^61 or more is in the index".into() },
         Finding::Seen { verdict, .. } if verdict.is_satisfied() => Fate::Settle,
-        Finding::Seen {
-            verdict: Verdict::Unknown, ..
-        } => Fate::Postpone,
-        Finding::Seen {
-            verdict: Verdict::Ahead, ..
-        } if job.attempts + 1 >= MAX_ATTEMPTS => Fate::Bury {
-            reason: Reason::Ahead,
-            error: "the index stays ahead of the row".into(),
-        },
-        Finding::Seen {
-            verdict: Verdict::Ahead, ..
-        } => Fate::PushBack {
-            error: "the index was ahead of the row; the row was touched".into(),
-            due: Due::AtOnce,
-        },
+        Finding::Seen { verdict: Verdict::Unknown, .. } => Fate::Postpone,
+        Finding::Seen { verdict: Verdict::Ahead, .. } if job.attempts + 1 >= MAX_ATTEMPTS => {
+            Fate::Bury { reason: Reason::Ahead, error: "the index stays ahead of the row".into() }
+        }
+        Finding::Seen { verdict: Verdict::Ahead, .. } => {
+            Fate::PushBack { error: "the index was ahead of the row; the row was touched".into(), due: Due::AtOnce }
+        }
         Finding::Seen { answer, .. } => match answer {
             None | Some(Answer::Applied | Answer::Conflict) => Fate::Leave,
             Some(Answer::Refused(error)) => refused(job, Reason::Refused, error),
-            Some(Answer::TooLarge(error)) => Fate::Bury {
-                reason: Reason::TooLarge,
-                error: error.clone(),
-            },
+            Some(Answer::TooLarge(error)) => Fate::Bury { reason: Reason::TooLarge, error: error.clone() },
             Some(
                 Answer::Overloaded(_)
                 | Answer::Blocked(_)
@@ -86,10 +69,7 @@ pub fn fate(job: &Job, finding: &Finding) -> Fate {
 fn refused(job: &Job, reason: Reason, error: &str) -> Fate {
     let error = error.to_owned();
     if job.expired && job.attempts > 0 {
-        Fate::Bury {
-            reason: Reason::Expired,
-            error,
-        }
+        Fate::Bury { reason: Reason::Expired, error }
     } else if job.attempts + 1 >= MAX_ATTEMPTS {
         Fate::Bury { reason, error }
     } else {
@@ -106,12 +86,7 @@ pub fn mass_refusal<'a>(findings: impl ExactSizeIterator<Item = &'a Finding>) ->
     let all = findings.len();
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for finding in findings {
-        if let Finding::Unbuildable(error)
-        | Finding::Seen {
-            answer: Some(Answer::Refused(error)),
-            ..
-        } = finding
-        {
+        if let Finding::Unbuildable(error) | Finding::Seen { answer: Some(Answer::Refused(error)), .. } = finding {
             *counts.entry(error).or_default() += 1;
         }
     }
@@ -125,15 +100,7 @@ mod tests {
     use chrono::Utc;
 
     fn job(attempts: i32, expired: bool) -> Job {
-        Job {
-            id: 1,
-            key: "k".into(),
-            priority: 1,
-            enqueued_at: Utc::now(),
-            attempts,
-            tag: "test".into(),
-            expired,
-        }
+        Job { id: 1, key: "k".into(), priority: 1, enqueued_at: Utc::now(), attempts, tag: "test".into(), expired }
     }
 
     fn seen(verdict: Verdict, answer: Option<Answer>) -> Finding {
@@ -162,11 +129,7 @@ mod tests {
             Answer::Unknown(text()),
         ] {
             for expired in [false, true] {
-                assert_eq!(
-                    fate(&job(4, expired), &seen(Verdict::Missing, Some(answer.clone()))),
-                    Fate::Postpone,
-                    "{answer:?}"
-                );
+                assert_eq!(fate(&job(4, expired), &seen(Verdict::Missing, Some(answer.clone()))), Fate::Postpone, "{answer:?}");
             }
         }
         assert_eq!(fate(&job(4, true), &seen(Verdict::Unknown, None)), Fate::Postpone);
@@ -175,47 +138,20 @@ mod tests {
     #[test]
     fn the_fifth_refusal_is_the_last() {
         let refused = seen(Verdict::Missing, Some(Answer::Refused("no".into())));
-        assert_eq!(
-            fate(&job(3, false), &refused),
-            Fate::PushBack {
-                error: "no".into(),
-                due: Due::Later
-            }
-        );
-        assert_eq!(
-            fate(&job(4, false), &refused),
-            Fate::Bury {
-                reason: Reason::Refused,
-                error: "no".into()
-            }
-        );
+        assert_eq!(fate(&job(3, false), &refused), Fate::PushBack { error: "no".into(), due: Due::Later });
+        assert_eq!(fate(&job(4, false), &refused), Fate::Bury { reason: Reason::Refused, error: "no".into() });
         assert_eq!(
             fate(&job(4, false), &Finding::Unbuildable("no".into())),
-            Fate::Bury {
-                reason: Reason::Unbuildable,
-                error: "no".into()
-            }
+            Fate::Bury { reason: Reason::Unbuildable, error: "no".into() }
         );
-        assert!(matches!(
-            fate(&job(4, false), &seen(Verdict::Ahead, None)),
-            Fate::Bury { reason: Reason::Ahead, .. }
-        ));
-        assert!(matches!(
-            fate(&job(0, false), &seen(Verdict::Ahead, None)),
-            Fate::PushBack { due: Due::AtOnce, .. }
-        ));
+        assert!(matches!(fate(&job(4, false), &seen(Verdict::Ahead, None)), Fate::Bury { reason: Reason::Ahead, .. }));
+        assert!(matches!(fate(&job(0, false), &seen(Verdict::Ahead, None)), Fate::PushBack { due: Due::AtOnce, .. }));
     }
 
     #[test]
     fn an_expired_job_gets_its_write_and_is_buried_only_if_it_was_refused_before() {
         let refused = seen(Verdict::Missing, Some(Answer::Refused("no".into())));
-        assert!(matches!(
-            fate(&job(1, true), &refused),
-            Fate::Bury {
-                reason: Reason::Expired,
-                ..
-            }
-        ));
+        assert!(matches!(fate(&job(1, true), &refused), Fate::Bury { reason: Reason::Expired, .. }));
         assert!(matches!(fate(&job(0, true), &refused), Fate::PushBack { .. }));
         assert_eq!(fate(&job(1, true), &seen(Verdict::Missing, Some(Answer::Applied))), Fate::Leave);
         assert_eq!(fate(&job(1, true), &seen(Verdict::Current, None)), Fate::Settle);
@@ -226,17 +162,12 @@ mod tests {
         let refused = || seen(Verdict::Missing, Some(Answer::Refused("no such field".into())));
         let fine = || seen(Verdict::Missing, Some(Answer::Applied));
         let batch = |bad: usize, good: usize| -> Vec<Finding> {
-            std::iter::repeat_with(refused)
-                .take(bad)
-                .chain(std::iter::repeat_with(fine).take(good))
-                .collect()
+            std::iter::repeat_with(refused).take(bad).chain(std::iter::repeat_with(fine).take(good)).collect()
         };
         assert_eq!(mass_refusal(batch(50, 49).iter()), Some("no such field".into()));
         assert_eq!(mass_refusal(batch(50, 50).iter()), None);
         assert_eq!(mass_refusal(batch(49, 0).iter()), None);
-        let mixed: Vec<Finding> = (0..100)
-            .map(|n| seen(Verdict::Missing, Some(Answer::Refused(format!("error {n}")))))
-            .collect();
+        let mixed: Vec<Finding> = (0..100).map(|n| seen(Verdict::Missing, Some(Answer::Refused(format!("error {n}"))))).collect();
         assert_eq!(mass_refusal(mixed.iter()), None);
     }
 }

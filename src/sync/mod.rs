@@ -65,10 +65,7 @@ impl Catchword {
     async fn note_server(&self) -> Result<(), Error> {
         let mut connection = self.inner.pool.acquire().await?;
         refuse_standby(&mut connection).await?;
-        if sqlx::query_scalar(include_str!("note_server.sql"))
-            .fetch_one(&mut *connection)
-            .await?
-        {
+        if sqlx::query_scalar(include_str!("note_server.sql")).fetch_one(&mut *connection).await? {
             tracing::error!(
                 "this is another Postgres server or timeline than before: commits may be lost; run: catchword reindex --all --anew --hidden"
             );
@@ -96,10 +93,7 @@ impl Catchword {
     }
 
     async fn walk(&self, collections: &[&str], trial: Trial, stop: &CancellationToken, end: Instant) -> Result<Outcome, Error> {
-        let mut outcome = Outcome {
-            blocked: self.refused(collections),
-            ..Outcome::default()
-        };
+        let mut outcome = Outcome { blocked: self.refused(collections), ..Outcome::default() };
         let mut admitted = Vec::new();
         for collection in self.loaded(collections) {
             if collection.paused.is_some() {
@@ -108,11 +102,7 @@ impl Catchword {
             let blocked = self.inner.blocked(&collection.name);
             if let (Some(why), Trial::Over) = (&blocked, trial) {
                 outcome.blocked.insert(collection.name.clone(), why.clone());
-            } else if let Some(why) = self
-                .why_not_send(&collection)
-                .await
-                .or_else(|| self.inner.unverified(&collection.name))
-            {
+            } else if let Some(why) = self.why_not_send(&collection).await.or_else(|| self.inner.unverified(&collection.name)) {
                 outcome.breaker = Some(why);
             } else {
                 while !stop.is_cancelled() && Instant::now() < end {
@@ -144,12 +134,7 @@ impl Catchword {
     async fn lane(&self, walks: &Mutex<Walks>, stop: &CancellationToken, end: Instant) -> Result<Outcome, Error> {
         let mut outcome = Outcome::default();
         while !stop.is_cancelled() && Instant::now() < end {
-            let Some(Claimed {
-                collection,
-                transaction,
-                jobs,
-            }) = walks.lock().await.next(&self.inner).await?
-            else {
+            let Some(Claimed { collection, transaction, jobs }) = walks.lock().await.next(&self.inner).await? else {
                 break;
             };
             match batch::batch(&self.inner, &collection, transaction, &jobs).await {

@@ -113,10 +113,7 @@ impl fmt::Display for Outcome {
             write!(f, "; {collection} is blocked: {why}")?;
         }
         for (collection, error) in &self.refusing {
-            write!(
-                f,
-                "; over half of a batch of {collection} is refused with one error, nobody is charged: {error}"
-            )?;
+            write!(f, "; over half of a batch of {collection} is refused with one error, nobody is charged: {error}")?;
         }
         if let Some(why) = &self.breaker {
             write!(f, "; elasticsearch is left alone for a while: {why}")?;

@@ -15,10 +15,7 @@ pub struct Pace {
 impl Pace {
     /// Starts at the configured size, which is also the most.
     pub fn new(most: u32) -> Pace {
-        Pace {
-            size: AtomicU32::new(most),
-            most,
-        }
+        Pace { size: AtomicU32::new(most), most }
     }
 
     /// The size of the next batch.

@@ -52,12 +52,7 @@ impl Catchword {
             },
             Scope::Collection(_) => {
                 for target in &collection.targets {
-                    let seen = self
-                        .inner
-                        .elastic
-                        .look(target, &[NO_KEY], PROBE)
-                        .await
-                        .map_err(|answer| answer.to_string())?;
+                    let seen = self.inner.elastic.look(target, &[NO_KEY], PROBE).await.map_err(|answer| answer.to_string())?;
                     if let Some(crate::elastic::Has::Unknown(why)) = seen.into_iter().next() {
                         return Err(why);
                     }

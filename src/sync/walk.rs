@@ -31,26 +31,13 @@ pub(super) struct Claimed {
 impl Walks {
     /// Begins at the top of each queue. The flag says that a collection is blocked and on trial.
     pub fn new(collections: Vec<(Arc<Collection>, bool)>) -> Walks {
-        Walks(
-            collections
-                .into_iter()
-                .map(|(collection, on_trial)| Walk {
-                    collection,
-                    cursor: Cursor::TOP,
-                    on_trial,
-                })
-                .collect(),
-        )
+        Walks(collections.into_iter().map(|(collection, on_trial)| Walk { collection, cursor: Cursor::TOP, on_trial }).collect())
     }
 
     /// Claims the next batch. None: every walk is at its end.
     pub async fn next(&mut self, inner: &Inner) -> Result<Option<Claimed>, Error> {
         while let Some(mut walk) = self.0.pop_front() {
-            let limit = if walk.on_trial {
-                TRIAL.min(inner.pace.size())
-            } else {
-                inner.pace.size()
-            };
+            let limit = if walk.on_trial { TRIAL.min(inner.pace.size()) } else { inner.pace.size() };
             let mut transaction = database::begin(&inner.pool).await?;
             let jobs = job::claim(&mut transaction, &walk.collection.name, walk.cursor, limit).await?;
             let Some(last) = jobs.last() else {
@@ -63,11 +50,7 @@ impl Walks {
                 walk.cursor = Cursor::behind(last);
                 self.0.push_back(walk);
             }
-            return Ok(Some(Claimed {
-                collection,
-                transaction,
-                jobs,
-            }));
+            return Ok(Some(Claimed { collection, transaction, jobs }));
         }
         Ok(None)
     }

@@ -44,22 +44,9 @@ impl Worker {
     /// A worker for these collections (none: all that are configured). `name` is what its passes are called in logs and spans.
     pub fn new(catchword: Catchword, name: &str, collections: &[&str]) -> Worker {
         let all = catchword.config().collections.iter().map(|c| c.name.as_str());
-        let collections = all
-            .filter(|name| collections.is_empty() || collections.contains(name))
-            .map(str::to_owned)
-            .collect();
-        let life = Life {
-            round: Instant::now(),
-            trouble: Some("not one tick yet".into()),
-            unserved: None,
-        };
-        Worker {
-            catchword,
-            name: name.to_owned(),
-            collections,
-            id: Uuid::new_v4(),
-            life: Arc::new(Mutex::new(life)),
-        }
+        let collections = all.filter(|name| collections.is_empty() || collections.contains(name)).map(str::to_owned).collect();
+        let life = Life { round: Instant::now(), trouble: Some("not one tick yet".into()), unserved: None };
+        Worker { catchword, name: name.to_owned(), collections, id: Uuid::new_v4(), life: Arc::new(Mutex::new(life)) }
     }
 
     /// Runs until `stop`. A batch that is under way is finished and committed. Nothing that happens in a tick ends it: what is wrong
@@ -150,11 +137,7 @@ impl Worker {
         let inner = &self.catchword.inner;
         let troubles = inner.troubles();
         let why = |name: &String| inner.breakers.why(name).or_else(|| troubles.get(name).cloned());
-        let named: Vec<String> = self
-            .collections
-            .iter()
-            .filter_map(|name| Some(format!("{name}: {}", why(name)?)))
-            .collect();
+        let named: Vec<String> = self.collections.iter().filter_map(|name| Some(format!("{name}: {}", why(name)?))).collect();
         (!named.is_empty()).then(|| named.join("; "))
     }
 
@@ -197,10 +180,7 @@ impl Worker {
     }
 
     async fn retire(&self) {
-        let gone = sqlx::query(include_str!("retire_worker.sql"))
-            .bind(self.id)
-            .execute(&self.catchword.inner.pool)
-            .await;
+        let gone = sqlx::query(include_str!("retire_worker.sql")).bind(self.id).execute(&self.catchword.inner.pool).await;
         if let Err(error) = gone {
             tracing::debug!("the worker's row stays for a day: {error}");
         }
@@ -209,9 +189,7 @@ impl Worker {
 
 /// The name of this machine, for people.
 pub(crate) fn host() -> String {
-    let name = std::env::var("HOSTNAME")
-        .ok()
-        .or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
+    let name = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
     name.map_or_else(|| "unknown".into(), |name| name.trim().to_owned())
 }
 

@@ -34,13 +34,7 @@ pub(super) async fn write(
 ) -> Result<Written, Error> {
     let mut written = Written::default();
     let tombstones = keys.iter().filter_map(|(key, seen)| Some((*key, tombstone(seen)?)));
-    let mut round: Vec<Write<'_>> = tombstones
-        .map(|(key, version)| Write {
-            key,
-            version,
-            body: Body::Tombstone,
-        })
-        .collect();
+    let mut round: Vec<Write<'_>> = tombstones.map(|(key, version)| Write { key, version, body: Body::Tombstone }).collect();
     let mut pending: Vec<Vec<&str>> = vec![keys.iter().filter(|(_, seen)| needs_document(seen)).map(|(key, _)| *key).collect()];
     if round.is_empty() && pending[0].is_empty() {
         return Ok(written);
@@ -55,16 +49,9 @@ pub(super) async fn write(
                 continue;
             };
             match built.document {
-                Document::Body(bytes) => round.push(Write {
-                    key,
-                    version: built.version,
-                    body: Body::Document(bytes),
-                }),
+                Document::Body(bytes) => round.push(Write { key, version: built.version, body: Body::Document(bytes) }),
                 Document::TooLarge(octets) => {
-                    let text = format!(
-                        "the document has {octets} bytes, the limit is {}",
-                        crate::elastic::MAX_DOCUMENT_BYTES
-                    );
+                    let text = format!("the document has {octets} bytes, the limit is {}", crate::elastic::MAX_DOCUMENT_BYTES);
                     worst(&mut written.answers, key, Answer::TooLarge(text));
                 }
                 Document::Later(octets) => later.push((*key, octets)),
@@ -104,10 +91,7 @@ fn needs_document(seen: &Key) -> bool {
 }
 
 fn needs(seen: &Key, target: usize) -> bool {
-    matches!(
-        seen.verdicts.get(target),
-        Some(Verdict::Missing | Verdict::Stale | Verdict::Orphan | Verdict::Untold)
-    )
+    matches!(seen.verdicts.get(target), Some(Verdict::Missing | Verdict::Stale | Verdict::Orphan | Verdict::Untold))
 }
 
 /// What is left for later, in rounds of about a bulk's bytes.

@@ -12,14 +12,7 @@ struct Source {
 
 #[test]
 fn nothing_outside_elastic_speaks_http_to_elasticsearch() {
-    let words = [
-        "reqwest",
-        "hyper::",
-        "TransportBuilder",
-        "elasticsearch::http",
-        "elasticsearch::auth",
-        "TcpStream",
-    ];
+    let words = ["reqwest", "hyper::", "TransportBuilder", "elasticsearch::http", "elasticsearch::auth", "TcpStream"];
     only_in(&rust("src"), &words, &["src/elastic/"]);
 }
 
@@ -36,18 +29,8 @@ fn sql_is_filled_in_one_file_and_written_in_sql_files() {
     only_in(&sources, &["AssertSqlSafe"], &["src/collection/statements.rs"]);
     // the migrator's own bookkeeping and the pool's are literals; settings of a transaction are anywhere
     let mut sources = sources;
-    sources
-        .iter_mut()
-        .for_each(|source| source.text = source.text.replace("\"select set_config(", ""));
-    let statements = [
-        "\"select ",
-        "\"insert ",
-        "\"update ",
-        "\"delete ",
-        "\"with ",
-        "\"create schema",
-        "\"alter ",
-    ];
+    sources.iter_mut().for_each(|source| source.text = source.text.replace("\"select set_config(", ""));
+    let statements = ["\"select ", "\"insert ", "\"update ", "\"delete ", "\"with ", "\"create schema", "\"alter "];
     only_in(&sources, &statements, &["src/migrate.rs", "src/database.rs"]);
 }
 
@@ -57,15 +40,7 @@ fn no_document_is_written_or_deleted_without_a_version() {
     // an index is dropped whole, by name; documents are never deleted
     only_in(&sources, &["Method::Delete"], &["src/elastic/index/drop.rs"]);
     only_in(&sources, &["\\\"index\\\":{"], &["src/elastic/bulk.rs"]);
-    let actions = [
-        "\\\"delete\\\":",
-        "\\\"create\\\":{",
-        "\\\"update\\\":",
-        "_by_query",
-        "/_doc",
-        "/_update",
-        "/_create",
-    ];
+    let actions = ["\\\"delete\\\":", "\\\"create\\\":{", "\\\"update\\\":", "_by_query", "/_doc", "/_update", "/_create"];
     absent(&sources, &actions);
     let bulk = sources.iter().find(|source| source.path == "src/elastic/bulk.rs").unwrap();
     assert!(bulk.text.contains("\\\"version_type\\\":\\\"external\\\""));
@@ -73,29 +48,12 @@ fn no_document_is_written_or_deleted_without_a_version() {
 
 #[test]
 fn compare_and_fate_decide_without_a_clock_a_client_or_chance() {
-    let pure = [
-        "src/sync/compare.rs",
-        "src/sync/fate.rs",
-        "src/collection/plan.rs",
-        "src/elastic/answer.rs",
-    ];
+    let pure = ["src/sync/compare.rs", "src/sync/fate.rs", "src/collection/plan.rs", "src/elastic/answer.rs"];
     let sources: Vec<Source> = rust("src").into_iter().filter(|source| pure.contains(&&*source.path)).collect();
     assert_eq!(sources.len(), pure.len());
     absent(
         &sources,
-        &[
-            "async ",
-            "await",
-            "Instant",
-            "now()",
-            "Utc",
-            "rand",
-            "PgConnection",
-            "PgPool",
-            "Elastic,",
-            "Elastic ",
-            "\nstatic ",
-        ],
+        &["async ", "await", "Instant", "now()", "Utc", "rand", "PgConnection", "PgPool", "Elastic,", "Elastic ", "\nstatic "],
     );
 }
 
@@ -103,10 +61,7 @@ fn compare_and_fate_decide_without_a_clock_a_client_or_chance() {
 fn nothing_outside_tests_panics_on_purpose() {
     let mut sources = rust("src");
     sources.extend(rust("examples/annotations/src"));
-    absent(
-        &sources,
-        &[".unwrap()", ".expect(", "panic!(", "todo!(", "unimplemented!(", "unreachable!("],
-    );
+    absent(&sources, &[".unwrap()", ".expect(", "panic!(", "todo!(", "unimplemented!(", "unreachable!("]);
 }
 
 #[test]
@@ -150,11 +105,8 @@ fn the_parts_name_one_another_in_one_direction() {
 fn the_map_names_every_part_and_nothing_else() {
     let map = read("src/ARCHITECTURE.md");
     let listed = map.split_once("\n# Where things are").unwrap().1.split_once("\n# ").unwrap().0;
-    let listed: BTreeSet<String> = listed
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
-        .map(|(path, _)| path.to_owned())
-        .collect();
+    let listed: BTreeSet<String> =
+        listed.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|(path, _)| path.to_owned()).collect();
     let wanted: BTreeSet<String> = parts()
         .iter()
         .map(|part| {
@@ -173,17 +125,7 @@ fn the_map_names_every_part_and_nothing_else() {
 fn one_tls_provider_and_no_openssl() {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let tree = Command::new(cargo)
-        .args([
-            "tree",
-            "--locked",
-            "--offline",
-            "--workspace",
-            "-e",
-            "normal",
-            "--prefix",
-            "none",
-            "--no-dedupe",
-        ])
+        .args(["tree", "--locked", "--offline", "--workspace", "-e", "normal", "--prefix", "none", "--no-dedupe"])
         .current_dir(root())
         .output()
         .unwrap();
@@ -196,27 +138,14 @@ fn one_tls_provider_and_no_openssl() {
         .collect();
     let versions = |name: &str| crates.iter().filter(|(found, _)| *found == name).count();
     assert_eq!((versions("rustls"), versions("ring")), (1, 1));
-    for other in [
-        "openssl",
-        "openssl-sys",
-        "native-tls",
-        "aws-lc-rs",
-        "aws-lc-sys",
-        "aws-lc-fips-sys",
-        "boring",
-    ] {
+    for other in ["openssl", "openssl-sys", "native-tls", "aws-lc-rs", "aws-lc-sys", "aws-lc-fips-sys", "boring"] {
         assert_eq!(versions(other), 0, "{other} is in the tree");
     }
 }
 
 #[test]
 fn unsafe_code_is_forbidden_in_every_crate() {
-    for root in [
-        "src/lib.rs",
-        "src/main.rs",
-        "examples/annotations/src/lib.rs",
-        "examples/annotations/src/main.rs",
-    ] {
+    for root in ["src/lib.rs", "src/main.rs", "examples/annotations/src/lib.rs", "examples/annotations/src/main.rs"] {
         assert!(read(root).contains("#![forbid(unsafe_code)]"), "{root}");
     }
     for manifest in ["Cargo.toml", "examples/annotations/Cargo.toml"] {
@@ -249,24 +178,16 @@ fn absent(sources: &[Source], words: &[&str]) {
 fn parts() -> BTreeSet<String> {
     let entries = std::fs::read_dir(root().join("src")).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names
-        .filter(|name| !name.contains('.') || name.ends_with(".rs"))
-        .map(|name| name.trim_end_matches(".rs").to_owned())
-        .collect()
+    names.filter(|name| !name.contains('.') || name.ends_with(".rs")).map(|name| name.trim_end_matches(".rs").to_owned()).collect()
 }
 
 /// What a part names of the crate: the first word of each `crate::…`.
 fn named_by(part: &str) -> BTreeSet<String> {
     let (file, folder) = (format!("src/{part}.rs"), format!("src/{part}/"));
     let mut named = BTreeSet::new();
-    for source in rust("src")
-        .iter()
-        .filter(|source| source.path == file || source.path.starts_with(&folder))
-    {
+    for source in rust("src").iter().filter(|source| source.path == file || source.path.starts_with(&folder)) {
         for rest in source.text.split("crate::").skip(1) {
-            let list = rest
-                .strip_prefix('{')
-                .map_or_else(|| first_word(rest), |list| list.split('}').next().unwrap_or_default());
+            let list = rest.strip_prefix('{').map_or_else(|| first_word(rest), |list| list.split('}').next().unwrap_or_default());
             named.extend(list.split(',').map(|entry| first_word(entry.trim()).to_owned()));
         }
     }
@@ -299,10 +220,7 @@ fn files(folder: &str, extension: &str) -> Vec<Source> {
                 folders.push(path);
             } else if path.extension().is_some_and(|found| found == extension) {
                 let text = std::fs::read_to_string(&path).unwrap();
-                found.push(Source {
-                    path: relative(&path),
-                    text,
-                });
+                found.push(Source { path: relative(&path), text });
             }
         }
     }

@@ -100,10 +100,7 @@ struct Session {
 impl Session {
     async fn open(world: &World) -> Session {
         let mut connection = world.pool.acquire().await.unwrap().detach();
-        let pid = sqlx::query_scalar("select pg_backend_pid()")
-            .fetch_one(&mut connection)
-            .await
-            .unwrap();
+        let pid = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut connection).await.unwrap();
         Session { connection, pid }
     }
 

@@ -12,9 +12,7 @@ const HELP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/help.txt");
 #[tokio::test(flavor = "multi_thread")]
 async fn help_teaches_and_needs_neither_configuration_nor_environment() {
     let mut all = String::new();
-    for command in [
-        "", "migrate", "detach", "worker", "sync", "reindex", "status", "explain", "dead", "pause", "resume", "journal",
-    ] {
+    for command in ["", "migrate", "detach", "worker", "sync", "reindex", "status", "explain", "dead", "pause", "resume", "journal"] {
         let mut binary = tokio::process::Command::new(env!("CARGO_BIN_EXE_catchword"));
         binary.env_clear().current_dir(std::env::temp_dir());
         if !command.is_empty() {
@@ -40,10 +38,7 @@ async fn help_teaches_and_needs_neither_configuration_nor_environment() {
         std::fs::write(HELP, &all).unwrap();
     }
     let golden = std::fs::read_to_string(HELP).unwrap_or_default();
-    assert!(
-        all == golden,
-        "help changed; look at it and renew tests/all/help.txt with CATCHWORD_RENEW=1:\n{all}"
-    );
+    assert!(all == golden, "help changed; look at it and renew tests/all/help.txt with CATCHWORD_RENEW=1:\n{all}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,53 +58,26 @@ async fn a_slip_of_the_fingers_is_answered_with_what_to_type_and_schedules_nothi
     world.sql("delete from catchword.job where collection = 'annotation'").await;
     for (words, said) in [
         (&["annotation", "--usr", "x"][..], "'--user'"),
-        (
-            &["annotation", "--colour", "x"],
-            "there is --document X, --group X, --user X, --between A B, --ids …, --all",
-        ),
+        (&["annotation", "--colour", "x"], "there is --document X, --group X, --user X, --between A B, --ids …, --all"),
         (&["annotation"], "say what to reindex, one of: --document X | --group X | --user X"),
         (&["annotation", "--user", "a", "--group", "b"], "one scope at a time"),
         (&["annotation", "--user", "a", "--all"], "one scope at a time"),
-        (
-            &["--user", "a"],
-            "there are several collections; name one of: annotation, bystander",
-        ),
+        (&["--user", "a"], "there are several collections; name one of: annotation, bystander"),
         (&["nope", "--all"], "there is no collection \"nope\""),
-        (
-            &["bystander", "--user", "a"],
-            "collection bystander has no scope user; it has: --between A B",
-        ),
-        (
-            &["bystander", "--between", "2026-01-01", "2026-01-02"],
-            "collection bystander has no period",
-        ),
+        (&["bystander", "--user", "a"], "collection bystander has no scope user; it has: --between A B"),
+        (&["bystander", "--between", "2026-01-01", "2026-01-02"], "collection bystander has no period"),
         (&["annotation", "--between", "2026-01-01"], "2 values required"),
-        (
-            &["annotation", "--between", "yesterday", "2026-01-02"],
-            "\"yesterday\" is not a time; write 2026-11-16",
-        ),
+        (&["annotation", "--between", "yesterday", "2026-01-02"], "\"yesterday\" is not a time; write 2026-11-16"),
         (&["annotation", "--between", "2026-01-02", "2026-01-01"], "the earlier time first"),
         (&["annotation", "--between", "2026-01-01", "2026-01-01"], "the earlier time first"),
-        (
-            &["annotation", "--ids", "7"],
-            "invalid input syntax for type uuid: \"7\"; write 01234567-89ab-",
-        ),
+        (&["annotation", "--ids", "7"], "invalid input syntax for type uuid: \"7\"; write 01234567-89ab-"),
         (&["annotation", "--ids", ""], "--ids names no key"),
         (&["annotation", "--ids", ",,"], "--ids names no key"),
         (&["annotation", "--ids"], "a value is required"),
-        (
-            &["bystander", "--ids", "1,x"],
-            "invalid input syntax for type bigint: \"x\"; write a whole number",
-        ),
+        (&["bystander", "--ids", "1,x"], "invalid input syntax for type bigint: \"x\"; write a whole number"),
         (&["bystander", "--ids", "99999999999999999999"], "write a whole number"),
-        (
-            &["annotation", "--document", "abc"],
-            "'abc' cannot be a value of document: the column document_id is of type bigint",
-        ),
-        (
-            &["annotation", "--document", "99999999999999999999"],
-            "the column document_id is of type bigint",
-        ),
+        (&["annotation", "--document", "abc"], "'abc' cannot be a value of document: the column document_id is of type bigint"),
+        (&["annotation", "--document", "99999999999999999999"], "the column document_id is of type bigint"),
         (&["annotation", "--all"], "say --yes, since there is no terminal to ask on"),
         (&["annotation", "--resume", "--user", "x"], "leave the scope out"),
         (&["--resume", "annotation"], "write the collection before --resume"),
@@ -120,10 +88,7 @@ async fn a_slip_of_the_fingers_is_answered_with_what_to_type_and_schedules_nothi
         let (code, out, err) = world.run(&all).await;
         assert_eq!((code, out.as_str()), (2, ""), "{words:?}: {err}");
         assert!(err.contains(said), "{words:?}: {err}");
-        assert!(
-            !err.contains("error returned from database"),
-            "the driver's words are not ours: {err}"
-        );
+        assert!(!err.contains("error returned from database"), "the driver's words are not ours: {err}");
     }
     assert_eq!(world.jobs().await, 0);
     assert_eq!(world.one::<i64>("select count(*) from catchword.reindex").await, 0);
@@ -144,10 +109,7 @@ async fn what_matches_nothing_says_so_and_exits_1() {
         assert!(err.contains("nothing matches") && err.contains("nothing was scheduled"), "{err}");
     }
     let (code, out, _) = world.run(&["reindex", "annotation", "--user", "nobody", "--json"]).await;
-    assert_eq!(
-        (code, &serde_json::from_str::<Value>(&out).unwrap()["scheduled"]),
-        (1, &Value::from(0))
-    );
+    assert_eq!((code, &serde_json::from_str::<Value>(&out).unwrap()["scheduled"]), (1, &Value::from(0)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,10 +124,7 @@ async fn results_for_scripts_are_json_and_nothing_else() {
     ] {
         let (code, out, err) = world.run(words).await;
         assert_eq!(code, 0, "{words:?}: {err}");
-        assert!(
-            serde_json::from_str::<Value>(&out).is_ok_and(|json| json.is_object()),
-            "{words:?}: {out}"
-        );
+        assert!(serde_json::from_str::<Value>(&out).is_ok_and(|json| json.is_object()), "{words:?}: {out}");
     }
 }
 
@@ -179,50 +138,27 @@ async fn what_is_missing_around_it_is_named_before_anything_is_done() {
     for (words, without, said) in [
         (&["status"][..], "DATABASE_URL", "DATABASE_URL"),
         (&["status"], "ELASTICSEARCH_URL", "ELASTICSEARCH_URL"),
-        (
-            &["status", "--config", nowhere],
-            "",
-            "say where it is with --config or CATCHWORD_CONFIG",
-        ),
-        (
-            &["reindex", "--user", "x", "--config", nowhere],
-            "",
-            "the scopes of reindex come from the configuration, and there is none",
-        ),
+        (&["status", "--config", nowhere], "", "say where it is with --config or CATCHWORD_CONFIG"),
+        (&["reindex", "--user", "x", "--config", nowhere], "", "the scopes of reindex come from the configuration, and there is none"),
         (&["reindex", "--all", "--config", broken], "", "broken.toml:2: "),
         (&["explain", "annotation"], "", "name one of: annotation, bystander"),
         (&["sync", "nope"], "", "there is no collection \"nope\""),
     ] {
         let output = world.binary().env_remove(without).args(words).output().await.unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(
-            (output.status.code(), output.stdout.as_slice()),
-            (Some(2), &[][..]),
-            "{words:?}: {err}"
-        );
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &[][..]), "{words:?}: {err}");
         assert!(err.contains(said), "{words:?}: {err}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_collection_that_is_not_attached_is_refused_and_the_others_are_worked_on() {
-    let layout = Layout {
-        migrated: false,
-        ..Layout::default()
-    };
+    let layout = Layout { migrated: false, ..Layout::default() };
     let world = World::with(layout).await;
-    for words in [
-        &["reindex", "annotation", "--all"][..],
-        &["status"],
-        &["sync"],
-        &["explain", "annotation", "x"],
-    ] {
+    for words in [&["reindex", "annotation", "--all"][..], &["status"], &["sync"], &["explain", "annotation", "x"]] {
         let (code, _, err) = world.run(words).await;
         assert_eq!(code, 2, "{words:?}");
-        assert!(
-            err.contains("there is no schema catchword in this database; run: catchword migrate"),
-            "{err}"
-        );
+        assert!(err.contains("there is no schema catchword in this database; run: catchword migrate"), "{err}");
     }
     drop(world);
 
@@ -232,18 +168,12 @@ async fn a_collection_that_is_not_attached_is_refused_and_the_others_are_worked_
     assert_eq!(code, 0, "{out}");
     let (code, _, err) = world.run(&["reindex", "bystander", "--ids", "1"]).await;
     assert_eq!(code, 2);
-    assert!(
-        err.contains("collection bystander is not attached; run: catchword migrate"),
-        "{err}"
-    );
+    assert!(err.contains("collection bystander is not attached; run: catchword migrate"), "{err}");
     let (code, _, err) = world.run(&["reindex", "annotation", "--user", "acct:a"]).await;
     assert_eq!(code, 0, "{err}");
     let (code, out, err) = world.run(&["sync", "--drain"]).await;
     assert_eq!(code, 1, "{err}");
-    assert!(
-        out.contains("2 settled") && out.contains("bystander is blocked: collection bystander is not attached"),
-        "{out}"
-    );
+    assert!(out.contains("2 settled") && out.contains("bystander is blocked: collection bystander is not attached"), "{out}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -251,10 +181,7 @@ async fn detach_asks_first() {
     let world = World::new().await;
     let (code, out, err) = world.run(&["detach", "annotation"]).await;
     assert_eq!((code, out.as_str()), (2, ""));
-    assert!(
-        err.contains("its triggers, open jobs and dead letters are removed") && err.contains("--yes"),
-        "{err}"
-    );
+    assert!(err.contains("its triggers, open jobs and dead letters are removed") && err.contains("--yes"), "{err}");
     assert_eq!(world.one::<i64>("select count(*) from catchword.collection").await, 2);
     let (code, out, _) = world.run(&["detach", "nope\u{1b}[2J", "--yes"]).await;
     assert_eq!((code, out.as_str()), (1, "nope\\u{1b}[2J: not attached\n"));
@@ -272,15 +199,10 @@ async fn on_a_terminal_the_question_is_asked_and_no_means_no() {
             command.env(name, value.unwrap_or_default());
         }
         let line = format!("{} reindex annotation --all", env!("CARGO_BIN_EXE_catchword"));
-        command
-            .args(["-qec", &line, "/dev/null"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
+        command.args(["-qec", &line, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("script is missing; install bsdutils");
         let mut stdin = child.stdin.take().unwrap();
-        tokio::io::AsyncWriteExt::write_all(&mut stdin, format!("{answer}\n").as_bytes())
-            .await
-            .unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut stdin, format!("{answer}\n").as_bytes()).await.unwrap();
         let output = child.wait_with_output().await.unwrap();
         drop(stdin);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -294,13 +216,7 @@ async fn on_a_terminal_the_question_is_asked_and_no_means_no() {
 async fn a_reader_that_has_seen_enough_is_no_error() {
     let world = World::new().await;
     for words in [&["migrate", "--dry-run"][..], &["migrate"], &["status"]] {
-        let mut child = world
-            .binary()
-            .args(words)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = world.binary().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let output = child.wait_with_output().await.unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
@@ -315,17 +231,12 @@ async fn a_repair_says_what_becomes_of_rows_deleted_meanwhile_and_that_works() {
     let key = world.annotate("acct:a", "x").await;
     world.catchword.drain("test", &["annotation"]).await.unwrap();
     assert_eq!(world.found("annotation").await.len(), 1);
-    world
-        .sql("alter table annotation disable trigger catchword_deleted; delete from annotation")
-        .await;
+    world.sql("alter table annotation disable trigger catchword_deleted; delete from annotation").await;
 
     let (code, out, said) = world.run(&["migrate"]).await;
     assert_eq!(code, 0, "{said}");
     assert!(out.contains("table repaired"), "{out}");
-    assert!(
-        out.contains("are still found: catchword reindex annotation --ids KEY --hidden"),
-        "{out}"
-    );
+    assert!(out.contains("are still found: catchword reindex annotation --ids KEY --hidden"), "{out}");
     let (code, _, said) = world.run(&["reindex", "annotation", "--ids", &key, "--hidden"]).await;
     assert_eq!(code, 0, "{said}");
     world.run(&["sync", "--drain"]).await;

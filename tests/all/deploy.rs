@@ -24,18 +24,12 @@ fn postgres_18_and_elasticsearch_9_start_by_themselves_and_are_waited_for() {
     assert_eq!(services_of(&compose, None), names(&["postgres", "elasticsearch"]));
     for (service, image) in [
         ("postgres", "postgres:18"),
-        (
-            "elasticsearch",
-            "docker.elastic.co/elasticsearch/elasticsearch:${CATCHWORD_ELASTICSEARCH_VERSION:-9.",
-        ),
+        ("elasticsearch", "docker.elastic.co/elasticsearch/elasticsearch:${CATCHWORD_ELASTICSEARCH_VERSION:-9."),
     ] {
         let service = &compose["services"][service];
         assert!(service["image"].as_str().unwrap().starts_with(image), "{service:?}");
         let check = &service["healthcheck"];
-        assert!(
-            texts(&check["test"]).len() > 1 && check["interval"].is_string() && check["retries"].is_u64(),
-            "{check:?}"
-        );
+        assert!(texts(&check["test"]).len() > 1 && check["interval"].is_string() && check["retries"].is_u64(), "{check:?}");
     }
 }
 
@@ -43,10 +37,7 @@ fn postgres_18_and_elasticsearch_9_start_by_themselves_and_are_waited_for() {
 fn the_profiles_are_watch_and_app() {
     let compose = compose();
     assert_eq!(services_of(&compose, Some("watch")), names(&["prometheus", "grafana"]));
-    assert_eq!(
-        services_of(&compose, Some("app")),
-        names(&["migrate-service", "migrate", "api", "worker"])
-    );
+    assert_eq!(services_of(&compose, Some("app")), names(&["migrate-service", "migrate", "api", "worker"]));
     // nothing is started before what it needs: tables, then triggers, then those who use them
     for (service, needs, when) in [
         ("migrate-service", "postgres", "service_healthy"),
@@ -78,11 +69,7 @@ fn mounted_files_and_volumes_exist() {
     for (name, service) in compose["services"].as_mapping().unwrap() {
         for volume in service.get("volumes").map(texts).unwrap_or_default() {
             let source = volume.split(':').next().unwrap();
-            let there = if source.starts_with('.') {
-                root().join(source).exists()
-            } else {
-                compose["volumes"].get(source).is_some()
-            };
+            let there = if source.starts_with('.') { root().join(source).exists() } else { compose["volumes"].get(source).is_some() };
             assert!(there, "{name:?} mounts {volume}");
         }
     }
@@ -94,12 +81,7 @@ fn the_app_profiles_command_lines_are_ones_that_the_binaries_take() {
     for name in services_of(&compose, Some("app")) {
         let service = &compose["services"][name.as_str()];
         let words = texts(&service["command"]);
-        let output = Command::new(binary(&words[0]))
-            .args(&words[1..])
-            .arg("--help")
-            .env_clear()
-            .output()
-            .unwrap();
+        let output = Command::new(binary(&words[0])).args(&words[1..]).arg("--help").env_clear().output().unwrap();
         assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
         // without TLS a server of another name is refused, unless it is said
         let lookup = |variable: &str| service["environment"].get(variable).map(|value| value.as_str().unwrap().to_owned());
@@ -117,42 +99,18 @@ fn prometheus_asks_the_worker_where_it_listens() {
     assert_eq!(texts(&asked["names"]), ["worker"]);
     let command = texts(&compose["services"]["worker"]["command"]);
     let listen = command.iter().skip_while(|word| *word != "--listen").nth(1).unwrap();
-    assert_eq!(
-        listen.rsplit(':').next(),
-        Some(asked["port"].as_u64().unwrap().to_string().as_str())
-    );
+    assert_eq!(listen.rsplit(':').next(), Some(asked["port"].as_u64().unwrap().to_string().as_str()));
 }
 
 #[test]
 fn the_image_is_built_in_stages_and_ends_small_and_without_root() {
     let instructions = dockerfile();
-    let last = |wanted: &str| {
-        instructions
-            .iter()
-            .rev()
-            .find(|(name, _)| name == wanted)
-            .map(|(_, rest)| rest.clone())
-            .unwrap()
-    };
-    let stages: Vec<&String> = instructions
-        .iter()
-        .filter(|(name, _)| name == "FROM")
-        .map(|(_, rest)| rest)
-        .collect();
+    let last = |wanted: &str| instructions.iter().rev().find(|(name, _)| name == wanted).map(|(_, rest)| rest.clone()).unwrap();
+    let stages: Vec<&String> = instructions.iter().filter(|(name, _)| name == "FROM").map(|(_, rest)| rest).collect();
     assert_eq!(stages.len(), 2, "{stages:?}");
     let (build, end) = (stages[0], stages[1]);
-    let rust = read("Cargo.toml")
-        .split_once("rust-version = \"")
-        .unwrap()
-        .1
-        .split_once('"')
-        .unwrap()
-        .0
-        .to_owned();
-    assert!(
-        build.starts_with(&format!("rust:{rust}-")) && build.ends_with(" AS build"),
-        "{build}"
-    );
+    let rust = read("Cargo.toml").split_once("rust-version = \"").unwrap().1.split_once('"').unwrap().0.to_owned();
+    assert!(build.starts_with(&format!("rust:{rust}-")) && build.ends_with(" AS build"), "{build}");
     // a newer libc at build time would not be found at run time
     let debian = build.split(['-', ' ']).nth(1).unwrap();
     assert_eq!(*end, format!("debian:{debian}-slim"));
@@ -167,11 +125,8 @@ fn the_image_holds_the_binaries_that_the_build_makes() {
     let build = dockerfile().into_iter().find(|(_, rest)| rest.contains("cargo build")).unwrap().1;
     // the same flags build outside: `--bins` of the whole workspace, with the committed lock file
     assert!(build.contains("cargo build --locked --release --workspace --bins"), "{build}");
-    let copied: BTreeSet<String> = build
-        .split_whitespace()
-        .filter_map(|word| word.strip_prefix("target/release/"))
-        .map(str::to_owned)
-        .collect();
+    let copied: BTreeSet<String> =
+        build.split_whitespace().filter_map(|word| word.strip_prefix("target/release/")).map(str::to_owned).collect();
     let output = Command::new(cargo())
         .args(["metadata", "--locked", "--offline", "--no-deps", "--format-version", "1"])
         .current_dir(root())
@@ -179,11 +134,7 @@ fn the_image_holds_the_binaries_that_the_build_makes() {
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let targets = metadata["packages"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .flat_map(|package| package["targets"].as_array().unwrap());
+    let targets = metadata["packages"].as_array().unwrap().iter().flat_map(|package| package["targets"].as_array().unwrap());
     let bins = targets
         .filter(|target| target["kind"][0] == "bin")
         .map(|target| target["name"].as_str().unwrap().to_owned())
@@ -198,18 +149,12 @@ fn the_image_holds_the_binaries_that_the_build_makes() {
 #[test]
 fn the_image_has_a_configuration_that_can_be_read() {
     let instructions = dockerfile();
-    let copies = instructions
-        .iter()
-        .filter(|(name, rest)| name == "COPY" && !rest.starts_with("--from") && rest != ". .");
+    let copies = instructions.iter().filter(|(name, rest)| name == "COPY" && !rest.starts_with("--from") && rest != ". .");
     let mut image = BTreeMap::new();
     for (_, rest) in copies {
         let mut words: Vec<&str> = rest.split_whitespace().collect();
         let folder = words.pop().unwrap();
-        image.extend(
-            words
-                .into_iter()
-                .map(|source| (format!("{folder}{}", source.rsplit('/').next().unwrap()), source)),
-        );
+        image.extend(words.into_iter().map(|source| (format!("{folder}{}", source.rsplit('/').next().unwrap()), source)));
     }
     let set = instructions.iter().find(|(name, _)| name == "ENV").unwrap();
     let config = set.1.strip_prefix("CATCHWORD_CONFIG=").unwrap();
@@ -224,16 +169,7 @@ fn the_image_has_a_configuration_that_can_be_read() {
 fn what_the_build_reads_is_sent_to_it() {
     let ignored = read(".dockerignore");
     let ignored: BTreeSet<&str> = ignored.lines().map(|line| line.trim_end_matches('/')).collect();
-    for needed in [
-        "Cargo.toml",
-        "Cargo.lock",
-        "build.rs",
-        "src",
-        "migrations",
-        "tests",
-        "examples",
-        "examples/annotations",
-    ] {
+    for needed in ["Cargo.toml", "Cargo.lock", "build.rs", "src", "migrations", "tests", "examples", "examples/annotations"] {
         assert!(root().join(needed).exists() && !ignored.contains(needed), "{needed}");
     }
     assert!(ignored.contains("target") && ignored.contains(".git") && ignored.contains(".services"));
@@ -250,10 +186,7 @@ fn ci_runs_what_developers_run() {
     }
     assert!(makefile.contains(".DEFAULT_GOAL := help"));
     for command in makes {
-        assert!(
-            readme.contains(command) || contributing.contains(command),
-            "{command} is in no document"
-        );
+        assert!(readme.contains(command) || contributing.contains(command), "{command} is in no document");
     }
 }
 
@@ -267,10 +200,7 @@ fn compose() -> Value {
 fn dockerfile() -> Vec<(String, String)> {
     let text = read("Dockerfile").replace("\\\n", " ");
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines
-        .filter_map(|line| line.split_once(' '))
-        .map(|(name, rest)| (name.to_owned(), rest.to_owned()))
-        .collect()
+    lines.filter_map(|line| line.split_once(' ')).map(|(name, rest)| (name.to_owned(), rest.to_owned())).collect()
 }
 
 /// Where the last instruction of this name stands.
@@ -280,9 +210,7 @@ fn position(instructions: &[(String, String)], wanted: &str) -> usize {
 
 fn texts(list: &Value) -> Vec<String> {
     let list = list.as_sequence().unwrap_or_else(|| panic!("not a list: {list:?}"));
-    list.iter()
-        .map(|entry| entry.as_str().unwrap_or_else(|| panic!("not a text: {entry:?}")).to_owned())
-        .collect()
+    list.iter().map(|entry| entry.as_str().unwrap_or_else(|| panic!("not a text: {entry:?}")).to_owned()).collect()
 }
 
 fn names(names: &[&str]) -> BTreeSet<String> {
@@ -293,11 +221,7 @@ fn names(names: &[&str]) -> BTreeSet<String> {
 fn binary(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_BIN_EXE_catchword")).with_file_name(name);
     if !path.exists() {
-        let built = Command::new(cargo())
-            .args(["build", "--locked", "--workspace", "--bins"])
-            .current_dir(root())
-            .output()
-            .unwrap();
+        let built = Command::new(cargo()).args(["build", "--locked", "--workspace", "--bins"]).current_dir(root()).output().unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     }
     path

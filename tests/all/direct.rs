@@ -86,11 +86,7 @@ async fn elasticsearch_away_cannot_fail_a_store() {
 async fn a_direct_delete_and_a_direct_hide_write_tombstones() {
     let world = World::new().await;
     let (deleted, hidden) = (world.in_step("acct:a", "one").await, world.in_step("acct:a", "two").await);
-    world
-        .sql(&format!(
-            "delete from annotation where id = '{deleted}'; update annotation set deleted = true where id = '{hidden}'"
-        ))
-        .await;
+    world.sql(&format!("delete from annotation where id = '{deleted}'; update annotation set deleted = true where id = '{hidden}'")).await;
     assert_eq!(world.catchword.index_now("annotation", [&deleted, &hidden]).await, Direct::Indexed);
     for key in [&deleted, &hidden] {
         assert_eq!(world.source("annotation", key).await, Some(json!({ "catchword_deleted": true })));
@@ -103,10 +99,7 @@ async fn a_direct_delete_and_a_direct_hide_write_tombstones() {
 async fn a_caller_may_ask_for_a_refresh() {
     let world = World::new().await;
     let key = world.annotate("acct:a", "at once").await;
-    assert_eq!(
-        world.catchword.index_now_with("annotation", [&key], Refresh::Now).await,
-        Direct::Indexed
-    );
+    assert_eq!(world.catchword.index_now_with("annotation", [&key], Refresh::Now).await, Direct::Indexed);
     let (_, answer) = world.http("GET", &format!("/{}/_count", world.alias("annotation")), None).await;
     assert_eq!(answer["count"], json!(1));
 }
@@ -132,9 +125,7 @@ async fn it_runs_inside_a_spawned_task() {
 async fn what_cannot_be_indexed_directly_is_left_and_says_why() {
     let world = World::new().await;
     for (collection, key, why) in [("annotation", "not a uuid", "not a key"), ("nobody", "1", "not served")] {
-        let Direct::Left(said) = world.catchword.index_now(collection, [key]).await else {
-            panic!("{collection} {key}")
-        };
+        let Direct::Left(said) = world.catchword.index_now(collection, [key]).await else { panic!("{collection} {key}") };
         assert!(said.contains(why), "{said}");
     }
     assert_eq!(world.catchword.index_now("annotation", Vec::<String>::new()).await, Direct::Indexed);

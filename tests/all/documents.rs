@@ -50,10 +50,7 @@ async fn a_touch_leaves_updated_at_alone_under_the_guard_of_the_adoption_page() 
 }
 
 async fn empty_world() -> World {
-    let layout = Layout {
-        migrated: false,
-        ..Layout::default()
-    };
+    let layout = Layout { migrated: false, ..Layout::default() };
     let world = World::with(layout).await;
     std::fs::create_dir(world.folder.join("page")).unwrap();
     world
@@ -83,10 +80,7 @@ async fn bash(world: &World, script: &str) -> String {
 
 /// One script, so that a variable or a background job of one block is there in the next. Its end ends them.
 fn script(blocks: &[Block]) -> String {
-    format!(
-        "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n{}",
-        script_of(blocks.iter())
-    )
+    format!("trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n{}", script_of(blocks.iter()))
 }
 
 fn script_of<'a>(blocks: impl Iterator<Item = &'a Block>) -> String {
@@ -129,23 +123,13 @@ fn the_rust_of_the_readme_is_a_doc_test_of_the_crate() {
 fn the_make_commands_of_the_readme_are_targets() {
     let makefile = read("Makefile");
     let blocks = blocks(&read("README.md"));
-    let commands: Vec<&str> = blocks
-        .iter()
-        .filter(|block| block.info == "sh make")
-        .flat_map(|block| block.text.lines())
-        .collect();
+    let commands: Vec<&str> = blocks.iter().filter(|block| block.info == "sh make").flat_map(|block| block.text.lines()).collect();
     for command in &commands {
         let target = command.split_whitespace().nth(1).unwrap_or_default();
-        assert!(
-            command.starts_with("make ") && makefile.contains(&format!("\n{target}:")),
-            "{command}"
-        );
+        assert!(command.starts_with("make ") && makefile.contains(&format!("\n{target}:")), "{command}");
     }
     for target in ["test", "demo"] {
-        assert!(
-            commands.iter().any(|command| command.starts_with(&format!("make {target}"))),
-            "make {target}"
-        );
+        assert!(commands.iter().any(|command| command.starts_with(&format!("make {target}"))), "make {target}");
     }
 }
 
@@ -188,11 +172,7 @@ async fn the_readme_uses_the_commands_there_are() {
     let known: BTreeSet<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
     for document in ["README.md", "docs/adopt.md", "CONTRIBUTING.md", "src/ARCHITECTURE.md"] {
         let text = read(document);
-        let shell: String = blocks(&text)
-            .into_iter()
-            .filter(|block| block.info == "sh")
-            .map(|block| block.text)
-            .collect();
+        let shell: String = blocks(&text).into_iter().filter(|block| block.info == "sh").map(|block| block.text).collect();
         for used in text.split("`catchword ").skip(1).chain(shell.split("catchword ").skip(1)) {
             let word = used.split(|c: char| !c.is_ascii_lowercase()).next().unwrap_or_default();
             assert!(word.is_empty() || known.contains(word), "{document} says catchword {word}");
@@ -220,10 +200,7 @@ fn blocks(markdown: &str) -> Vec<Block> {
     while let Some(line) = lines.next() {
         if let Some(info) = line.strip_prefix("```") {
             let text: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
-            blocks.push(Block {
-                info: info.to_owned(),
-                text: text.join("\n") + "\n",
-            });
+            blocks.push(Block { info: info.to_owned(), text: text.join("\n") + "\n" });
         }
     }
     blocks

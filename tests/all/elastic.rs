@@ -23,33 +23,17 @@ fn with_pages() -> Layout {
 
 impl World {
     async fn insert_page(&self, path: &str) {
-        sqlx::query("insert into page (path, text) values ($1, $1)")
-            .bind(path)
-            .execute(&self.pool)
-            .await
-            .unwrap();
+        sqlx::query("insert into page (path, text) values ($1, $1)").bind(path).execute(&self.pool).await.unwrap();
     }
 
     /// The sum of all refusals that were charged.
     async fn charged(&self) -> i64 {
-        self.one("select coalesce(sum(attempts), 0) + (select count(*) from catchword.dead_job) from catchword.job")
-            .await
+        self.one("select coalesce(sum(attempts), 0) + (select count(*) from catchword.dead_job) from catchword.job").await
     }
 
     async fn indices(&self) -> Vec<String> {
-        let (_, listed) = self
-            .http(
-                "GET",
-                &format!("/_cat/indices/{}*?format=json&expand_wildcards=all", self.prefix),
-                None,
-            )
-            .await;
-        let mut names: Vec<String> = listed
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|index| index["index"].as_str().unwrap().to_owned())
-            .collect();
+        let (_, listed) = self.http("GET", &format!("/_cat/indices/{}*?format=json&expand_wildcards=all", self.prefix), None).await;
+        let mut names: Vec<String> = listed.as_array().unwrap().iter().map(|index| index["index"].as_str().unwrap().to_owned()).collect();
         names.sort();
         names
     }
@@ -91,17 +75,10 @@ async fn any_text_of_up_to_512_bytes_is_a_key_from_insert_to_tombstone() {
         world.insert_page(key).await;
     }
     let outcome = world.catchword.drain("test", &["page"]).await.unwrap();
-    assert_eq!(
-        (outcome.written, outcome.settled),
-        (keys.len() as u64, keys.len() as u64),
-        "{outcome}"
-    );
+    assert_eq!((outcome.written, outcome.settled), (keys.len() as u64, keys.len() as u64), "{outcome}");
     for key in &keys {
-        let revision: i64 = sqlx::query_scalar("select catchword_revision from page where path = $1")
-            .bind(key)
-            .fetch_one(&world.pool)
-            .await
-            .unwrap();
+        let revision: i64 =
+            sqlx::query_scalar("select catchword_revision from page where path = $1").bind(key).fetch_one(&world.pool).await.unwrap();
         assert_eq!(world.version("page", key).await, Some(revision), "{key:?}");
         assert_eq!(world.source("page", key).await, Some(json!({ "text": key })), "{key:?}");
     }
@@ -109,17 +86,9 @@ async fn any_text_of_up_to_512_bytes_is_a_key_from_insert_to_tombstone() {
 
     world.sql("delete from page").await;
     let outcome = world.catchword.drain("test", &["page"]).await.unwrap();
-    assert_eq!(
-        (outcome.written, outcome.settled),
-        (keys.len() as u64, keys.len() as u64),
-        "{outcome}"
-    );
+    assert_eq!((outcome.written, outcome.settled), (keys.len() as u64, keys.len() as u64), "{outcome}");
     for key in &keys {
-        assert_eq!(
-            world.source("page", key).await,
-            Some(json!({ "catchword_deleted": true })),
-            "{key:?}"
-        );
+        assert_eq!(world.source("page", key).await, Some(json!({ "catchword_deleted": true })), "{key:?}");
     }
     assert!(world.found("page").await.is_empty());
     world.noise_is_untouched().await;
@@ -154,9 +123,7 @@ async fn a_missing_alias_blocks_its_collection_and_makes_no_surprise_index() {
     let world = World::with(with_pages()).await;
     let before = world.indices().await;
     for alias in [format!("{}-write", world.index("page")), world.alias("page")] {
-        world
-            .http("DELETE", &format!("/{}/_alias/{alias}", world.index("page")), None)
-            .await;
+        world.http("DELETE", &format!("/{}/_alias/{alias}", world.index("page")), None).await;
         world.insert_page(&alias).await;
         let key = world.annotate("acct:a", "hello").await;
         let outcome = world.catchword.sync("test", &[]).await.unwrap();
@@ -170,27 +137,14 @@ async fn a_missing_alias_blocks_its_collection_and_makes_no_surprise_index() {
         assert_eq!(code, 0, "{err}");
         assert!(out.contains(&format!("alias {alias} put back")), "{out}");
         world.catchword.drain("test", &[]).await.unwrap();
-        assert_eq!(
-            world
-                .one::<i64>("select count(*) from catchword.job where collection = 'page'")
-                .await,
-            0
-        );
+        assert_eq!(world.one::<i64>("select count(*) from catchword.job where collection = 'page'").await, 0);
     }
 
     // it vanishes after it was asked for: the bulk itself refuses to make an index of that name
     let nowhere = Target::new(format!("{}nowhere-000001", world.prefix));
     let body = Body::Document("{}".into());
-    let writes = [Write {
-        key: "k",
-        version: 2,
-        body,
-    }];
-    let answers = world
-        .catchword
-        .elastic()
-        .bulk(&nowhere, &writes, Refresh::No, Duration::from_secs(5))
-        .await;
+    let writes = [Write { key: "k", version: 2, body }];
+    let answers = world.catchword.elastic().bulk(&nowhere, &writes, Refresh::No, Duration::from_secs(5)).await;
     assert!(matches!(&answers[..], [Answer::Blocked(_)]), "{answers:?}");
     assert_eq!(world.indices().await, before);
     world.noise_is_untouched().await;
@@ -200,12 +154,8 @@ async fn a_missing_alias_blocks_its_collection_and_makes_no_surprise_index() {
 async fn a_closed_or_write_blocked_index_charges_nobody_and_recovers_by_itself() {
     let world = World::with(with_pages()).await;
     let index = world.index("page");
-    for (n, (fault, cure, body)) in [
-        ("_block/write", "_settings", Some(json!({ "index.blocks.write": null }))),
-        ("_close", "_open", None),
-    ]
-    .into_iter()
-    .enumerate()
+    for (n, (fault, cure, body)) in
+        [("_block/write", "_settings", Some(json!({ "index.blocks.write": null }))), ("_close", "_open", None)].into_iter().enumerate()
     {
         let method = if n == 0 { ("PUT", "PUT") } else { ("POST", "POST") };
         let (status, said) = world.http(method.0, &format!("/{index}/{fault}"), None).await;
@@ -218,9 +168,7 @@ async fn a_closed_or_write_blocked_index_charges_nobody_and_recovers_by_itself()
         assert!(world.version("annotation", &key).await.is_some(), "{fault}: the others go on");
         // as often as it likes: nothing is charged
         for _ in 0..6 {
-            world
-                .sql("update catchword.job set scheduled_at = now() where collection = 'page'")
-                .await;
+            world.sql("update catchword.job set scheduled_at = now() where collection = 'page'").await;
             world.catchword.sync("test", &["page"]).await.unwrap();
         }
         assert_eq!(world.charged().await, 0, "{fault}");
@@ -228,15 +176,9 @@ async fn a_closed_or_write_blocked_index_charges_nobody_and_recovers_by_itself()
         let (status, said) = world.http(method.1, &format!("/{index}/{cure}"), body).await;
         assert_eq!(status, 200, "{said}");
         eventually("it recovers by itself", async || {
-            world
-                .sql("update catchword.job set scheduled_at = now() where collection = 'page'")
-                .await;
+            world.sql("update catchword.job set scheduled_at = now() where collection = 'page'").await;
             let outcome = world.catchword.drain("test", &["page"]).await.unwrap();
-            world
-                .one::<i64>("select count(*) from catchword.job where collection = 'page'")
-                .await
-                == 0
-                && outcome.blocked.is_empty()
+            world.one::<i64>("select count(*) from catchword.job where collection = 'page'").await == 0 && outcome.blocked.is_empty()
         })
         .await;
         assert!(world.version("page", fault).await.is_some());
@@ -257,10 +199,8 @@ async fn deaf_server() -> (String, tokio::sync::mpsc::UnboundedReceiver<String>)
                 while let Ok(n @ 1..) = client.read(&mut bytes).await {
                     _ = sender.send(String::from_utf8_lossy(&bytes[..n]).into_owned());
                     let body = r#"{"error":{"type":"security_exception","reason":"unable to authenticate user [mina]"},"status":401}"#;
-                    let head = format!(
-                        "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-                        body.len()
-                    );
+                    let head =
+                        format!("HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
                     _ = client.write_all(format!("{head}{body}").as_bytes()).await;
                 }
             });
@@ -276,13 +216,7 @@ async fn a_wrong_password_is_said_and_never_shown() {
     let (address, mut requests) = deaf_server().await;
     // base64 of mina:s3cr3t-w0rd
     let (secret, encoded) = ("s3cr3t-w0rd", "bWluYTpzM2NyM3QtdzByZA==");
-    for words in [
-        &["sync"][..],
-        &["status"],
-        &["explain", "annotation", &key],
-        &["migrate"],
-        &["migrate", "--dry-run"],
-    ] {
+    for words in [&["sync"][..], &["status"], &["explain", "annotation", &key], &["migrate"], &["migrate", "--dry-run"]] {
         for level in ["debug", "trace"] {
             let output = world
                 .binary()
@@ -292,16 +226,9 @@ async fn a_wrong_password_is_said_and_never_shown() {
                 .output()
                 .await
                 .unwrap();
-            let said = format!(
-                "{}{}",
-                String::from_utf8_lossy(&output.stdout),
-                String::from_utf8_lossy(&output.stderr)
-            );
+            let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
             assert!(!said.contains(secret) && !said.contains(encoded), "{words:?}: {said}");
-            assert!(
-                words.contains(&"--dry-run") || said.contains("security_exception"),
-                "{words:?} says what is wrong: {said}"
-            );
+            assert!(words.contains(&"--dry-run") || said.contains("security_exception"), "{words:?} says what is wrong: {said}");
         }
     }
     let sent = requests.recv().await.unwrap();
@@ -342,24 +269,10 @@ async fn an_index_of_another_installation_is_never_written_to() {
 
     // staging's own index had the same name in its own cluster; now it is pointed at production's
     let index = production.index("annotation");
-    staging
-        .sql(&format!(
-            "update catchword.collection set targets = '{{{index}}}' where name = 'annotation'"
-        ))
-        .await;
+    staging.sql(&format!("update catchword.collection set targets = '{{{index}}}' where name = 'annotation'")).await;
     let run = async |words: &[&str]| {
-        let output = staging
-            .binary()
-            .env("CATCHWORD_INDEX_PREFIX", &production.prefix)
-            .args(words)
-            .output()
-            .await
-            .unwrap();
-        let said = format!(
-            "{}{}",
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let output = staging.binary().env("CATCHWORD_INDEX_PREFIX", &production.prefix).args(words).output().await.unwrap();
+        let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         (output.status.code(), said)
     };
     let (code, said) = run(&["sync", "annotation"]).await;

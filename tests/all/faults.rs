@@ -10,11 +10,7 @@ use tokio::time::{Instant, sleep};
 use crate::common::{Layout, Traffic, World, eventually, start};
 
 fn quick() -> Layout {
-    Layout {
-        tick: "* * * * * *",
-        batch: 200,
-        ..Layout::default()
-    }
+    Layout { tick: "* * * * * *", batch: 200, ..Layout::default() }
 }
 
 /// How long the workers are killed: longer with `make test-faults`.
@@ -57,18 +53,10 @@ async fn a_worker_frozen_with_a_batch_changes_nothing_when_it_wakes() {
     eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
     // the batch is about to write what it has read, and freezes there
     gate.hold("_bulk");
-    world
-        .sql(&format!(
-            "update annotation set text = 'read by the frozen one' where id in ('{changed}', '{deleted}')"
-        ))
-        .await;
+    world.sql(&format!("update annotation set text = 'read by the frozen one' where id in ('{changed}', '{deleted}')")).await;
     gate.holds_something().await;
     worker.signal("-STOP").await;
-    world
-        .sql(&format!(
-            "update annotation set text = 'after' where id = '{changed}'; delete from annotation where id = '{deleted}'"
-        ))
-        .await;
+    world.sql(&format!("update annotation set text = 'after' where id = '{changed}'; delete from annotation where id = '{deleted}'")).await;
     // its connection is cut, as the server does to a silent one, and another worker finishes
     world
         .sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'catchword' and state = 'idle in transaction'")
@@ -79,22 +67,13 @@ async fn a_worker_frozen_with_a_batch_changes_nothing_when_it_wakes() {
         world.jobs().await == 0
     })
     .await;
-    let settled = (
-        world.version("annotation", &changed).await,
-        world.version("annotation", &deleted).await,
-    );
+    let settled = (world.version("annotation", &changed).await, world.version("annotation", &deleted).await);
 
     gate.pass();
     worker.signal("-CONT").await;
     gate.late_requests_are_answered().await;
     eventually("it is itself again", async || worker.get(&world, "/readyz").await.0 == 200).await;
-    assert_eq!(
-        (
-            world.version("annotation", &changed).await,
-            world.version("annotation", &deleted).await
-        ),
-        settled
-    );
+    assert_eq!((world.version("annotation", &changed).await, world.version("annotation", &deleted).await), settled);
     worker.signal("-TERM").await;
     assert_eq!(worker.child.wait().await.unwrap().code(), Some(0));
     world.settle_and_compare().await;

@@ -9,9 +9,7 @@ async fn a_row_changed_between_look_and_settle_keeps_its_new_job() {
     let world = World::gated().await;
     let gate = world.gate.as_ref().unwrap();
     let changed = world.in_step("acct:a", "before").await;
-    world
-        .sql(&format!("select catchword.schedule('annotation', array['{changed}'])"))
-        .await;
+    world.sql(&format!("select catchword.schedule('annotation', array['{changed}'])")).await;
     // another key is missing, so the batch writes a bulk between its looks and its end
     world.annotate("acct:b", "missing").await;
 
@@ -21,16 +19,12 @@ async fn a_row_changed_between_look_and_settle_keeps_its_new_job() {
         async move { catchword.sync("test", &["annotation"]).await.unwrap() }
     });
     gate.holds_something().await;
-    world
-        .sql(&format!("update annotation set text = 'after' where id = '{changed}'"))
-        .await;
+    world.sql(&format!("update annotation set text = 'after' where id = '{changed}'")).await;
     gate.pass();
 
     let outcome = pass.await.unwrap();
     assert_eq!(outcome.settled, 1, "the old job of the changed row: {outcome}");
-    let open: i64 = world
-        .one(&format!("select count(*) from catchword.job where key = '{changed}'"))
-        .await;
+    let open: i64 = world.one(&format!("select count(*) from catchword.job where key = '{changed}'")).await;
     assert_eq!(open, 1, "the new job survives");
     world.catchword.drain("test", &["annotation"]).await.unwrap();
     assert_eq!(world.source("annotation", &changed).await.unwrap()["text"], json!("after"));
@@ -110,11 +104,7 @@ async fn a_key_deleted_and_inserted_again_by_overlapping_transactions_is_found()
     let world = World::new().await;
     let key = world.in_step("acct:a", "first life").await;
     let mut deleting = world.pool.begin().await.unwrap();
-    sqlx::query("update annotation set text = 'last words' where id = $1::text::uuid")
-        .bind(&key)
-        .execute(&mut *deleting)
-        .await
-        .unwrap();
+    sqlx::query("update annotation set text = 'last words' where id = $1::text::uuid").bind(&key).execute(&mut *deleting).await.unwrap();
     // the insert draws its number, then waits at the unique index for the row's fate
     let inserting = tokio::spawn({
         let (pool, key) = (world.pool.clone(), key.clone());
@@ -127,24 +117,15 @@ async fn a_key_deleted_and_inserted_again_by_overlapping_transactions_is_found()
         }
     });
     crate::common::eventually("the insert waits", async || {
-        world
-            .one::<i64>("select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")
-            .await
-            == 1
+        world.one::<i64>("select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").await == 1
     })
     .await;
     // the delete draws later, and commits first
-    sqlx::query("delete from annotation where id = $1::text::uuid")
-        .bind(&key)
-        .execute(&mut *deleting)
-        .await
-        .unwrap();
+    sqlx::query("delete from annotation where id = $1::text::uuid").bind(&key).execute(&mut *deleting).await.unwrap();
     deleting.commit().await.unwrap();
     inserting.await.unwrap();
 
-    let recorded: i64 = world
-        .one(&format!("select revision from catchword.tombstone where key = '{key}'"))
-        .await;
+    let recorded: i64 = world.one(&format!("select revision from catchword.tombstone where key = '{key}'")).await;
     assert!(world.revision(&key).await > recorded, "the later life has the higher number");
     let outcome = world.catchword.drain("test", &["annotation"]).await.unwrap();
     assert!(!outcome.verdicts.contains_key("ahead"), "{outcome:?}");
@@ -158,25 +139,13 @@ async fn a_new_floor_waits_for_open_writers_and_makes_everything_stale() {
     let (settled, open) = (world.in_step("acct:a", "settled").await, world.in_step("acct:b", "open").await);
     let before = world.version("annotation", &settled).await.unwrap();
     let mut writer = world.pool.begin().await.unwrap();
-    sqlx::query("update annotation set text = 'changed' where id = $1::text::uuid")
-        .bind(&open)
-        .execute(&mut *writer)
-        .await
-        .unwrap();
+    sqlx::query("update annotation set text = 'changed' where id = $1::text::uuid").bind(&open).execute(&mut *writer).await.unwrap();
     let reindex = tokio::spawn({
         let pool = world.pool.clone();
-        async move {
-            sqlx::query_scalar::<_, i64>("select catchword.reindex('annotation', p_anew => true)")
-                .fetch_one(&pool)
-                .await
-                .unwrap()
-        }
+        async move { sqlx::query_scalar::<_, i64>("select catchword.reindex('annotation', p_anew => true)").fetch_one(&pool).await.unwrap() }
     });
     crate::common::eventually("the floor waits for the writer", async || {
-        world
-            .one::<i64>("select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")
-            .await
-            == 1
+        world.one::<i64>("select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").await == 1
     })
     .await;
     writer.commit().await.unwrap();

@@ -11,9 +11,7 @@ async fn with_dead_letters() -> World {
     world
         .sql("insert into annotation (userid, target_uri, target_uri_normalized) select repeat('x', 40000) || i, 'u', 'u' from generate_series(1, 2) i")
         .await;
-    world
-        .sql("insert into catchword.job (collection, key, priority, tag) values ('annotation', 'no uuid', 1, 'a stranger')")
-        .await;
+    world.sql("insert into catchword.job (collection, key, priority, tag) values ('annotation', 'no uuid', 1, 'a stranger')").await;
     for _ in 0..5 {
         world.make_due().await;
         world.pass().await;
@@ -27,33 +25,21 @@ async fn dead_letters_are_listed_by_error_and_shown_one_by_one() {
     let world = with_dead_letters().await;
     let (code, out, _) = world.run(&["dead", "list"]).await;
     assert_eq!(code, 1, "there are some");
-    let counts: Vec<&str> = out
-        .lines()
-        .filter(|line| line.contains("annotation"))
-        .map(|line| line.trim())
-        .collect();
-    assert!(
-        counts[0].starts_with("2  annotation refused") && counts[1].starts_with("1  annotation bad_key"),
-        "{out}"
-    );
+    let counts: Vec<&str> = out.lines().filter(|line| line.contains("annotation")).map(|line| line.trim()).collect();
+    assert!(counts[0].starts_with("2  annotation refused") && counts[1].starts_with("1  annotation bad_key"), "{out}");
     assert!(!out.contains("xxxx"), "no value of a document: {out}");
 
     let (code, out, _) = world.run(&["dead", "list", "--reason", "bad_key", "--json"]).await;
     let groups: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &groups[0]["count"], groups.as_array().unwrap().len()), (1, &json!(1), 1));
 
-    let (_, out, _) = world
-        .run(&["dead", "list", "--each", "--tag", "a stranger", "--since", "2000-01-01", "--json"])
-        .await;
+    let (_, out, _) = world.run(&["dead", "list", "--each", "--tag", "a stranger", "--since", "2000-01-01", "--json"]).await;
     let letters: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(letters[0]["key"], json!("no uuid"));
     let id = letters[0]["id"].to_string();
     let (code, out, _) = world.run(&["dead", "show", &id]).await;
     assert_eq!(code, 0);
-    assert!(
-        out.contains("not of type uuid") && out.contains("asked for by a stranger") && out.contains("dead replay"),
-        "{out}"
-    );
+    assert!(out.contains("not of type uuid") && out.contains("asked for by a stranger") && out.contains("dead replay"), "{out}");
 
     assert_eq!(world.run(&["dead", "show", "99999"]).await.0, 1);
     for wrong in [
@@ -68,11 +54,7 @@ async fn dead_letters_are_listed_by_error_and_shown_one_by_one() {
         let (code, _, complained) = world.run(wrong).await;
         assert!(code == 2 && !complained.is_empty(), "{wrong:?}");
     }
-    assert_eq!(
-        world.one::<i64>("select count(*) from catchword.dead_job").await,
-        3,
-        "nothing was touched"
-    );
+    assert_eq!(world.one::<i64>("select count(*) from catchword.dead_job").await, 3, "nothing was touched");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,18 +62,13 @@ async fn a_replayed_dead_letter_is_a_fresh_job_and_settles_when_its_cause_is_men
     let world = with_dead_letters().await;
     let (code, out, _) = world.run(&["dead", "replay", "--reason", "refused"]).await;
     assert_eq!((code, out.as_str()), (0, "scheduled again: 2\n"));
-    let fresh: i64 = world
-        .one("select count(*) from catchword.job where collection = 'annotation' and attempts = 0 and scheduled_at <= now()")
-        .await;
+    let fresh: i64 =
+        world.one("select count(*) from catchword.job where collection = 'annotation' and attempts = 0 and scheduled_at <= now()").await;
     assert_eq!(fresh, 2);
     world.sql("update annotation set userid = right(userid, 10)").await;
     world.catchword.drain("test", &["annotation"]).await.unwrap();
     assert_eq!((world.jobs().await, world.found("annotation").await.len()), (0, 2));
-    assert_eq!(
-        world.run(&["dead", "replay", "--reason", "refused"]).await.0,
-        1,
-        "none fits any more"
-    );
+    assert_eq!(world.run(&["dead", "replay", "--reason", "refused"]).await.0, 1, "none fits any more");
     world.noise_is_untouched().await;
 }
 
@@ -106,10 +83,7 @@ async fn discarding_asks_and_is_written_down() {
     assert_eq!(world.one::<i64>("select count(*) from catchword.dead_job").await, 2);
     let (_, out, _) = world.run(&["journal", "--json"]).await;
     let lines: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(
-        (&lines[0]["what"], &lines[0]["count"], &lines[0]["detail"]),
-        (&json!("discard"), &json!(1), &json!(id.to_string()))
-    );
+    assert_eq!((&lines[0]["what"], &lines[0]["count"], &lines[0]["detail"]), (&json!("discard"), &json!(1), &json!(id.to_string())));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,22 +91,14 @@ async fn a_pause_stops_claims_and_direct_writes_and_loses_nothing() {
     let world = World::new().await;
     let (code, out, _) = world.run(&["pause", "annotation", "--reason", "mending the mapping"]).await;
     assert!(code == 0 && out.contains("catchword resume annotation"), "{out}");
-    assert_eq!(
-        world.run(&["pause", "annotation", "--reason", "again"]).await.0,
-        1,
-        "paused already"
-    );
+    assert_eq!(world.run(&["pause", "annotation", "--reason", "again"]).await.0, 1, "paused already");
     let (_, out, _) = world.run(&["status"]).await;
     assert!(out.contains("mending the mapping"), "{out}");
 
     let key = world.annotate("acct:a", "x").await;
     let claimed = world.pass().await.claimed;
     let direct = world.catchword.index_now("annotation", [&key]).await;
-    assert_eq!(
-        (claimed, world.version("annotation", &key).await, world.jobs().await),
-        (0, None, 1),
-        "{direct}"
-    );
+    assert_eq!((claimed, world.version("annotation", &key).await, world.jobs().await), (0, None, 1), "{direct}");
 
     let (code, _, _) = world.run(&["resume", "annotation"]).await;
     assert_eq!(code, 0);

@@ -17,12 +17,7 @@ async fn an_outage_charges_nothing_and_loses_nothing() {
         assert_eq!((outcome.settled, outcome.buried, outcome.pushed_back), (0, 0, 0), "{outcome}");
         assert!(outcome.breaker.is_some() || outcome.postponed == 300, "{outcome}");
     }
-    assert_eq!(
-        world
-            .one::<i64>("select count(*) from catchword.job where collection = 'annotation' and attempts = 0")
-            .await,
-        300
-    );
+    assert_eq!(world.one::<i64>("select count(*) from catchword.job where collection = 'annotation' and attempts = 0").await, 300);
 
     gate.pass();
     eventually("everything is indexed", async || {
@@ -87,32 +82,19 @@ async fn a_probe_closes_the_breaker_of_a_service_that_has_no_loop() {
         assert!(matches!(world.catchword.index_now("annotation", [&key]).await, Direct::Left(_)));
     }
     gate.pass();
-    eventually("direct writes are sent again", async || {
-        world.catchword.index_now("annotation", [&key]).await == Direct::Indexed
-    })
-    .await;
+    eventually("direct writes are sent again", async || world.catchword.index_now("annotation", [&key]).await == Direct::Indexed).await;
 }
 
 /// The most requests within one second.
 fn busiest_second(passed: &[std::time::Instant]) -> usize {
-    let within = |first: &std::time::Instant| {
-        passed
-            .iter()
-            .filter(|at| **at >= *first && at.duration_since(*first).as_millis() < 1_000)
-            .count()
-    };
+    let within =
+        |first: &std::time::Instant| passed.iter().filter(|at| **at >= *first && at.duration_since(*first).as_millis() < 1_000).count();
     passed.iter().map(within).max().unwrap_or(0)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_an_outage_two_workers_ask_no_more_than_before() {
-    let world = World::with(Layout {
-        gated: true,
-        tick: "* * * * * *",
-        batch: 50,
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { gated: true, tick: "* * * * * *", batch: 50, ..Layout::default() }).await;
     let gate = world.gate.as_ref().unwrap();
     let _workers = [crate::common::start(&world).await, crate::common::start(&world).await];
     let insert =
@@ -141,19 +123,10 @@ async fn after_an_outage_two_workers_ask_no_more_than_before() {
     drained().await;
     let after = gate.passed();
     let (normal_rate, rate) = (busiest_second(&normal), busiest_second(&after));
-    eprintln!(
-        "normal: {} requests, {normal_rate} in the busiest second; after: {}, {rate}",
-        normal.len(),
-        after.len()
-    );
+    eprintln!("normal: {} requests, {normal_rate} in the busiest second; after: {}, {rate}", normal.len(), after.len());
     // a probe of each breaker comes on top
     let probes = 4;
-    assert!(
-        after.len() * 10 <= normal.len() * 11 + probes * 10,
-        "{} -> {} requests",
-        normal.len(),
-        after.len()
-    );
+    assert!(after.len() * 10 <= normal.len() * 11 + probes * 10, "{} -> {} requests", normal.len(), after.len());
     // the rates are printed and not judged: they measure what else the machine was doing, and belong into a benchmark
     assert_eq!(world.one::<i64>("select count(*) from catchword.dead_job").await, 0);
 }

@@ -14,14 +14,8 @@ use crate::common::{Layout, World};
 const SEQUENCES: u64 = 300;
 /// `item` schedules every update, `watched` only those of its text.
 const TABLES: [&str; 2] = ["item", "watched"];
-const TRIGGERS: [&str; 6] = [
-    "zzz_catchword_revision",
-    "catchword_inserted",
-    "catchword_updated",
-    "catchword_moved",
-    "catchword_deleted",
-    "catchword_truncated",
-];
+const TRIGGERS: [&str; 6] =
+    ["zzz_catchword_revision", "catchword_inserted", "catchword_updated", "catchword_moved", "catchword_deleted", "catchword_truncated"];
 const TOUCH_TRIGGERS: [&str; 4] = ["insert", "update", "delete", "truncate"];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -48,9 +42,7 @@ async fn without_any_one_trigger_some_sequence_fails() {
     let world = world().await;
     let mut connection = PgConnection::connect(&world.database_url).await.unwrap();
     let own = TABLES.iter().flat_map(|table| TRIGGERS.map(|trigger| (*table, trigger.to_owned())));
-    let related = TABLES
-        .iter()
-        .flat_map(|table| TOUCH_TRIGGERS.map(|kind| ("label", format!("catchword_{table}_1_{kind}"))));
+    let related = TABLES.iter().flat_map(|table| TOUCH_TRIGGERS.map(|kind| ("label", format!("catchword_{table}_1_{kind}"))));
     for (table, trigger) in own.chain(related) {
         world.sql(&format!("alter table {table} disable trigger {trigger}")).await;
         let mut failed = false;
@@ -100,21 +92,13 @@ struct Sequence {
 
 impl Sequence {
     fn new(seed: u64) -> Sequence {
-        Sequence {
-            random: StdRng::seed_from_u64(seed),
-            model: Model::default(),
-            numbers: BTreeMap::new(),
-            said: Vec::new(),
-        }
+        Sequence { random: StdRng::seed_from_u64(seed), model: Model::default(), numbers: BTreeMap::new(), said: Vec::new() }
     }
 
     /// A few transactions; after each one jobs and numbers are compared with what was to be expected.
     async fn run(mut self, connection: &mut PgConnection) -> Result<(), String> {
         let fresh = "set synchronous_commit = off; delete from item; delete from watched; delete from label; delete from catchword.tombstone; delete from catchword.job";
-        sqlx::raw_sql(fresh)
-            .execute(&mut *connection)
-            .await
-            .map_err(|error| error.to_string())?;
+        sqlx::raw_sql(fresh).execute(&mut *connection).await.map_err(|error| error.to_string())?;
         for _ in 0..self.random.random_range(1..=5) {
             let done = self.transaction(connection).await;
             if done.is_err() {
@@ -164,9 +148,7 @@ impl Sequence {
     /// A statement that fails half-way, and the savepoint that undoes it.
     async fn fail(&mut self, connection: &mut PgConnection) -> Result<(), String> {
         self.say(connection, "savepoint deeper").await?;
-        let failed = self
-            .say(connection, "insert into item (id) select i % 3 from generate_series(7, 12) i")
-            .await;
+        let failed = self.say(connection, "insert into item (id) select i % 3 from generate_series(7, 12) i").await;
         assert!(failed.is_err());
         self.say(connection, "rollback to savepoint deeper").await
     }
@@ -195,13 +177,11 @@ impl Sequence {
             }
             3..=4 => {
                 self.model.update(n, &here, Some(&text), None);
-                self.say(connection, &format!("update {table} set text = '{text}' where {some}"))
-                    .await
+                self.say(connection, &format!("update {table} set text = '{text}' where {some}")).await
             }
             5 => {
                 self.model.update(n, &here, None, Some(&label));
-                self.say(connection, &format!("update {table} set label = '{label}' where {some}"))
-                    .await
+                self.say(connection, &format!("update {table} set label = '{label}' where {some}")).await
             }
             6 => {
                 self.model.delete(n, &here);
@@ -210,11 +190,7 @@ impl Sequence {
             7 => {
                 // up out of the range where everything happens, or down again, where the keys are free
                 let by = if self.random.random_bool(0.5) { 100 } else { -100 };
-                let moved: Vec<i64> = self.model.rows[n]
-                    .keys()
-                    .copied()
-                    .filter(|key| (from..=to).contains(&(key % 100)))
-                    .collect();
+                let moved: Vec<i64> = self.model.rows[n].keys().copied().filter(|key| (from..=to).contains(&(key % 100))).collect();
                 let moved: Vec<i64> = moved.into_iter().filter(|key| self.model.is_free(n, key + by)).collect();
                 self.model.move_keys(n, &moved, by);
                 let list = moved.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
@@ -329,16 +305,9 @@ impl Sequence {
                 return Err(format!("the row {key:?} has {number}, and hides behind its delete, {delete:?}"));
             }
             let before = self.numbers.insert(key, number);
-            let right = if changed.contains(&key) {
-                Some(number) > before
-            } else {
-                Some(number) == before
-            };
+            let right = if changed.contains(&key) { Some(number) > before } else { Some(number) == before };
             if !right {
-                return Err(format!(
-                    "{key:?} had {before:?} and has {number}; changed: {}",
-                    changed.contains(&key)
-                ));
+                return Err(format!("{key:?} had {before:?} and has {number}; changed: {}", changed.contains(&key)));
             }
         }
         match changed.iter().find(|key| key.0 == n && !self.numbers.contains_key(key)) {
@@ -410,9 +379,5 @@ async fn found(connection: &mut PgConnection) -> Result<BTreeMap<(String, String
 
 fn same(what: &str, found: &BTreeMap<String, i64>, wanted: BTreeSet<String>) -> Result<(), String> {
     let found: BTreeSet<String> = found.keys().cloned().collect();
-    if found == wanted {
-        Ok(())
-    } else {
-        Err(format!("{what} are {found:?}, not {wanted:?}"))
-    }
+    if found == wanted { Ok(()) } else { Err(format!("{what} are {found:?}, not {wanted:?}")) }
 }

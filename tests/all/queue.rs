@@ -23,16 +23,11 @@ async fn duplicates_of_a_key_are_looked_at_once_and_settled_together() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_waiting_job_waits_and_a_due_one_does_not() {
-    let world = World::with(Layout {
-        annotation: "delay = \"60s\"",
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { annotation: "delay = \"60s\"", ..Layout::default() }).await;
     let key = world.annotate("acct:a", "x").await;
     assert_eq!(world.pass().await.claimed, 0);
-    let delayed: bool = world
-        .one("select scheduled_at = enqueued_at + interval '60 seconds' from catchword.job where collection = 'annotation'")
-        .await;
+    let delayed: bool =
+        world.one("select scheduled_at = enqueued_at + interval '60 seconds' from catchword.job where collection = 'annotation'").await;
     assert!(delayed);
     world.make_due().await;
     assert_eq!(world.pass().await.written, 1);
@@ -43,9 +38,7 @@ async fn a_waiting_job_waits_and_a_due_one_does_not() {
 async fn an_expired_job_that_was_never_refused_is_worked_like_any_other() {
     let world = World::new().await;
     let key = world.annotate("acct:a", "x").await;
-    world
-        .sql("update catchword.job set expires_at = now() - interval '1 day' where collection = 'annotation'")
-        .await;
+    world.sql("update catchword.job set expires_at = now() - interval '1 day' where collection = 'annotation'").await;
     let outcome = world.pass().await;
     assert_eq!((outcome.expired, outcome.written, outcome.buried), (1, 1, 0));
     assert_eq!(world.pass().await.settled, 1);
@@ -57,12 +50,8 @@ async fn an_expired_job_that_was_refused_before_gets_a_last_look_and_is_buried()
     let world = World::new().await;
     world.sql("alter table annotation drop constraint annotation_names_length").await;
     // Elasticsearch takes keywords of up to 32,766 bytes
-    world
-        .sql("insert into annotation (userid, target_uri, target_uri_normalized) values (repeat('x', 40000), 'u', 'u')")
-        .await;
-    world
-        .sql("update catchword.job set expires_at = now() - interval '1 day', attempts = 1 where collection = 'annotation'")
-        .await;
+    world.sql("insert into annotation (userid, target_uri, target_uri_normalized) values (repeat('x', 40000), 'u', 'u')").await;
+    world.sql("update catchword.job set expires_at = now() - interval '1 day', attempts = 1 where collection = 'annotation'").await;
     let outcome = world.pass().await;
     assert_eq!((outcome.expired, outcome.buried), (1, 1), "{outcome}");
     assert_eq!(world.all::<String>("select reason from catchword.dead_job").await, ["expired"]);
@@ -83,27 +72,17 @@ async fn jobs_are_claimed_by_priority_then_age_up_to_the_limit() {
     }
     let mut transaction = database::begin(world.catchword.pool()).await.unwrap();
     let first = claim(&mut transaction, "annotation", Cursor::TOP, 4).await.unwrap();
-    let order: Vec<usize> = first
-        .iter()
-        .map(|job| keys.iter().position(|key| *key == job.key).unwrap())
-        .collect();
+    let order: Vec<usize> = first.iter().map(|job| keys.iter().position(|key| *key == job.key).unwrap()).collect();
     assert_eq!(order, [2, 1, 5, 4]);
-    let rest = claim(&mut transaction, "annotation", Cursor::behind(first.last().unwrap()), 4)
-        .await
-        .unwrap();
-    let order: Vec<usize> = rest
-        .iter()
-        .map(|job| keys.iter().position(|key| *key == job.key).unwrap())
-        .collect();
+    let rest = claim(&mut transaction, "annotation", Cursor::behind(first.last().unwrap()), 4).await.unwrap();
+    let order: Vec<usize> = rest.iter().map(|job| keys.iter().position(|key| *key == job.key).unwrap()).collect();
     assert_eq!(order, [0, 3], "the walk goes on behind the cursor");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn four_workers_on_one_queue_never_share_a_job() {
     let world = World::new().await;
-    world
-        .sql("select catchword.schedule('annotation', array(select gen_random_uuid()::text from generate_series(1, 400)))")
-        .await;
+    world.sql("select catchword.schedule('annotation', array(select gen_random_uuid()::text from generate_series(1, 400)))").await;
     let mut transactions = Vec::new();
     let mut seen = HashSet::new();
     for _ in 0..4 {
@@ -124,11 +103,7 @@ async fn four_workers_on_one_queue_never_share_a_job() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_and_four_workers_drain_one_queue_together() {
     for workers in [2, 4] {
-        let world = World::with(Layout {
-            batch: 50,
-            ..Layout::default()
-        })
-        .await;
+        let world = World::with(Layout { batch: 50, ..Layout::default() }).await;
         world.sql("insert into annotation (userid, target_uri, target_uri_normalized) select 'acct:' || i, 'u', 'u' from generate_series(1, 900) i").await;
         let mut running = Vec::new();
         for _ in 0..workers {
@@ -150,9 +125,7 @@ async fn two_and_four_workers_drain_one_queue_together() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_paused_collection_is_left_alone_and_its_jobs_stay() {
     let world = World::new().await;
-    world
-        .sql("insert into catchword.pause (collection, reason) values ('annotation', 'a test')")
-        .await;
+    world.sql("insert into catchword.pause (collection, reason) values ('annotation', 'a test')").await;
     let key = world.annotate("acct:a", "x").await;
     assert_eq!(world.pass().await.claimed, 0);
     assert_eq!(world.jobs().await, 1);
@@ -163,11 +136,7 @@ async fn a_paused_collection_is_left_alone_and_its_jobs_stay() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pass_goes_through_a_long_queue_in_batches() {
-    let world = World::with(Layout {
-        batch: 100,
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { batch: 100, ..Layout::default() }).await;
     world.sql("insert into annotation (userid, target_uri, target_uri_normalized) select 'acct:' || i, 'u', 'u' from generate_series(1, 950) i").await;
     let outcome = world.pass().await;
     assert_eq!((outcome.claimed, outcome.written, outcome.batches), (950, 950, 10), "{outcome}");

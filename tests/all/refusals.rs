@@ -17,15 +17,8 @@ struct Case {
 
 impl Case {
     fn toml(&self) -> String {
-        let mut text = format!(
-            "[[collection]]\nname = \"{}\"\nmapping = \"bystander.json\"\n{}\n",
-            self.name, self.lines
-        );
-        for (key, usual) in [
-            ("table", self.name.to_owned()),
-            ("key", "id".into()),
-            ("view", format!("{}_document", self.name)),
-        ] {
+        let mut text = format!("[[collection]]\nname = \"{}\"\nmapping = \"bystander.json\"\n{}\n", self.name, self.lines);
+        for (key, usual) in [("table", self.name.to_owned()), ("key", "id".into()), ("view", format!("{}_document", self.name))] {
             if !self.lines.lines().any(|line| line.starts_with(key)) {
                 text += &format!("{key} = \"{usual}\"\n");
             }
@@ -133,19 +126,11 @@ async fn what_is_not_a_plain_permanent_table_is_refused() {
 async fn a_temporary_table_is_refused() {
     let world = attached().await;
     let mut connection = world.pool.acquire().await.unwrap();
-    sqlx::query("create temporary table passing (id bigint primary key)")
-        .execute(&mut *connection)
-        .await
-        .unwrap();
-    let error = sqlx::query("select catchword.attach('passing', 'passing', 'id', 'item_document')")
-        .execute(&mut *connection)
-        .await
-        .unwrap_err();
+    sqlx::query("create temporary table passing (id bigint primary key)").execute(&mut *connection).await.unwrap();
+    let error =
+        sqlx::query("select catchword.attach('passing', 'passing', 'id', 'item_document')").execute(&mut *connection).await.unwrap_err();
     let said = catchword::Error::from(error).to_string();
-    assert!(
-        said.contains("passing is temporary or unlogged: its rows do not survive a crash; attach a permanent table"),
-        "{said}"
-    );
+    assert!(said.contains("passing is temporary or unlogged: its rows do not survive a crash; attach a permanent table"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -253,10 +238,7 @@ async fn a_trigger_that_would_fire_after_ours_is_refused() {
                   create table later (id bigint primary key);
                   create trigger zzzz before insert on later for each row execute function later_trigger()",
             lines: "",
-            says: &[
-                "the trigger zzzz on later fires after zzz_catchword_revision",
-                "alter trigger zzzz on later rename to",
-            ],
+            says: &["the trigger zzzz on later fires after zzz_catchword_revision", "alter trigger zzzz on later rename to"],
         },
         Case {
             // bytes decide, not the locale
@@ -288,12 +270,7 @@ async fn triggers_that_fire_before_ours_or_after_the_row_are_no_obstacle() {
     })
     .await;
     world.sql("insert into item (id) values (1)").await;
-    assert_eq!(
-        world
-            .one::<i64>("select count(*) from catchword.job where collection = 'item'")
-            .await,
-        1
-    );
+    assert_eq!(world.one::<i64>("select count(*) from catchword.job where collection = 'item'").await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -365,11 +342,7 @@ async fn a_view_that_reads_the_whole_table_for_a_batch_is_refused() {
         name,
         sql,
         lines: "",
-        says: &[
-            "reads the whole of",
-            "take the key as the bare column",
-            "scalar subselect or lateral",
-        ],
+        says: &["reads the whole of", "take the key as the bare column", "scalar subselect or lateral"],
     };
     each_is_refused(&[
         refused(
@@ -407,12 +380,7 @@ async fn a_view_that_reads_the_whole_table_for_a_batch_is_refused() {
 async fn names_in_the_configuration_that_do_not_exist_are_refused() {
     const TABLE: &str = "create table named (id bigint primary key, text text, twice text generated always as (text || text) stored, catchword_revision bigint); comment on column named.catchword_revision is 'catchword';
          create view named_document as select id as key, catchword_revision as revision, '{}'::json as body from named; create table near (name text); create view far as select 1 as name";
-    let named = |name: &'static str, lines: &'static str, says: &'static [&'static str]| Case {
-        name,
-        sql: "",
-        lines,
-        says,
-    };
+    let named = |name: &'static str, lines: &'static str, says: &'static [&'static str]| Case { name, sql: "", lines, says };
     each_is_refused(&[
         Case {
             name: "named",
@@ -438,10 +406,7 @@ async fn names_in_the_configuration_that_do_not_exist_are_refused() {
         named(
             "named_generated",
             "table = \"named\"\nview = \"v2\"\nwatch = [\"twice\"]",
-            &[
-                "named.twice is generated, and cannot be watched",
-                "watch the columns it is generated from",
-            ],
+            &["named.twice is generated, and cannot be watched", "watch the columns it is generated from"],
         ),
         named(
             "named_related",
@@ -470,21 +435,11 @@ async fn names_in_the_configuration_that_do_not_exist_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_attached_under_another_name_is_refused() {
     let world = attached().await;
-    let mut config = world
-        .catchword
-        .config()
-        .collections
-        .iter()
-        .find(|c| c.name == "item")
-        .unwrap()
-        .clone();
+    let mut config = world.catchword.config().collections.iter().find(|c| c.name == "item").unwrap().clone();
     config.name = "thing".into();
     let before: String = world.one(MADE).await;
     let said = collection::attach(&world.pool, &config).await.unwrap_err().to_string();
-    assert!(
-        said.contains("item is attached already, as collection item; detach it first: catchword detach item"),
-        "{said}"
-    );
+    assert!(said.contains("item is attached already, as collection item; detach it first: catchword detach item"), "{said}");
     assert_eq!(world.one::<String>(MADE).await, before);
 }
 
@@ -497,25 +452,13 @@ async fn refused_by_connect(world: &World) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schema_that_is_missing_older_or_newer_is_refused() {
-    let world = World::with(Layout {
-        migrated: false,
-        ..Layout::default()
-    })
-    .await;
-    assert_eq!(
-        refused_by_connect(&world).await,
-        "there is no schema catchword in this database; run: catchword migrate"
-    );
+    let world = World::with(Layout { migrated: false, ..Layout::default() }).await;
+    assert_eq!(refused_by_connect(&world).await, "there is no schema catchword in this database; run: catchword migrate");
 
     migrate::migrate(&world.pool).await.unwrap();
-    world
-        .sql("delete from catchword._migrations where version = (select max(version) from catchword._migrations)")
-        .await;
+    world.sql("delete from catchword._migrations where version = (select max(version) from catchword._migrations)").await;
     let said = refused_by_connect(&world).await;
-    assert!(
-        said.contains("older than this binary, it lacks 000") && said.contains("run: catchword migrate"),
-        "{said}"
-    );
+    assert!(said.contains("older than this binary, it lacks 000") && said.contains("run: catchword migrate"), "{said}");
 
     world
         .sql("insert into catchword._migrations (version, description, success, checksum, execution_time) values (9001, 'tomorrow', true, '', 0)")
@@ -548,25 +491,12 @@ async fn a_standby_is_refused() {
 
 /// A world that is not migrated, with something in the way in Elasticsearch.
 async fn with_an_index_in_the_way(name: &str, body: serde_json::Value) -> (World, String) {
-    let world = World::with(Layout {
-        migrated: false,
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { migrated: false, ..Layout::default() }).await;
     let (status, answer) = world.http("PUT", &format!("/{}{name}", world.prefix), Some(body)).await;
     assert_eq!(status, 200, "{answer}");
     let said = world.catchword.migrate().await.unwrap_err().to_string();
-    assert_eq!(
-        world.one::<i64>("select count(*) from catchword.collection").await,
-        0,
-        "no table was attached: {said}"
-    );
-    assert_eq!(
-        world
-            .one::<i64>("select count(*) from pg_trigger where tgname like '%catchword%'")
-            .await,
-        0
-    );
+    assert_eq!(world.one::<i64>("select count(*) from catchword.collection").await, 0, "no table was attached: {said}");
+    assert_eq!(world.one::<i64>("select count(*) from pg_trigger where tgname like '%catchword%'").await, 0);
     let (_, indices) = world.http("GET", &format!("/{}*", world.prefix), None).await;
     assert_eq!(indices.as_object().unwrap().len(), 1, "no index was made: {indices}");
     (world, said)
@@ -576,20 +506,14 @@ async fn with_an_index_in_the_way(name: &str, body: serde_json::Value) -> (World
 async fn an_index_on_the_name_of_the_alias_is_refused() {
     let (world, said) = with_an_index_in_the_way("annotation", json!({})).await;
     let name = world.alias("annotation");
-    assert!(
-        said.contains(&format!("{name} is an index, and catchword needs that name for an alias")),
-        "{said}"
-    );
+    assert!(said.contains(&format!("{name} is an index, and catchword needs that name for an alias")), "{said}");
     assert!(said.contains("give the collection another `index`"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_catchword_did_not_make_is_refused() {
     let (world, said) = with_an_index_in_the_way("annotation-000001", json!({})).await;
-    assert!(
-        said.contains(&format!("index {} was not made by catchword", world.index("annotation"))),
-        "{said}"
-    );
+    assert!(said.contains(&format!("index {} was not made by catchword", world.index("annotation"))), "{said}");
     assert!(said.contains("give the collection another `index`"), "{said}");
 }
 
@@ -599,17 +523,11 @@ async fn an_index_of_another_installation_is_refused() {
     let meta = json!({ "mappings": { "_meta": { "catchword": { "installation": theirs, "collection": "annotation" } } } });
     let (_, said) = with_an_index_in_the_way("annotation-000001", meta).await;
     assert!(said.contains(&format!("belongs to installation {theirs}")), "{said}");
-    assert!(
-        said.contains("check ELASTICSEARCH_URL and DATABASE_URL, or set CATCHWORD_INDEX_PREFIX"),
-        "{said}"
-    );
+    assert!(said.contains("check ELASTICSEARCH_URL and DATABASE_URL, or set CATCHWORD_INDEX_PREFIX"), "{said}");
 
     // a copy of the database that became an installation of its own, pointed at the indices of the first
     let world = World::new().await;
     world.sql("update catchword.installation set id = gen_random_uuid()").await;
     let said = refused_by_connect(&world).await;
-    assert!(
-        said.contains("belongs to installation") && said.contains("check ELASTICSEARCH_URL"),
-        "{said}"
-    );
+    assert!(said.contains("belongs to installation") && said.contains("check ELASTICSEARCH_URL"), "{said}");
 }

@@ -25,13 +25,8 @@ async fn a_refused_document_is_a_count_and_the_others_flow() {
         world.one("select scheduled_at between now() + interval '40 seconds' and now() + interval '80 seconds' from catchword.job where collection = 'annotation'").await,
     );
     assert!(attempts == 1 && due, "the first wait is about a minute");
-    let error: String = world
-        .one("select last_error from catchword.job where collection = 'annotation'")
-        .await;
-    assert!(
-        error.contains("userid") && !error.contains("xxxx"),
-        "names the field, and no value: {error}"
-    );
+    let error: String = world.one("select last_error from catchword.job where collection = 'annotation'").await;
+    assert!(error.contains("userid") && !error.contains("xxxx"), "names the field, and no value: {error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -45,10 +40,7 @@ async fn the_fifth_refusal_buries_and_a_later_good_write_clears_the_dead_letter(
         assert_eq!((outcome.pushed_back, outcome.buried), if attempt < 5 { (1, 0) } else { (0, 1) });
     }
     assert_eq!(world.jobs().await, 0);
-    assert_eq!(
-        world.all::<String>("select reason || attempts from catchword.dead_job").await,
-        ["refused5"]
-    );
+    assert_eq!(world.all::<String>("select reason || attempts from catchword.dead_job").await, ["refused5"]);
 
     world.sql("update annotation set userid = 'acct:short'").await;
     world.catchword.drain("test", &["annotation"]).await.unwrap();
@@ -84,23 +76,17 @@ async fn a_row_that_the_view_cannot_build_is_refused_alone() {
         ..Layout::default()
     })
     .await;
-    world
-        .sql("insert into fraction select i, case when i in (7, 300) then 0 else i end from generate_series(1, 400) i")
-        .await;
+    world.sql("insert into fraction select i, case when i in (7, 300) then 0 else i end from generate_series(1, 400) i").await;
     let outcome = world.catchword.sync("test", &["fraction"]).await.unwrap();
     assert_eq!((outcome.written, outcome.pushed_back), (398, 2), "{outcome}");
     let errors: Vec<String> = world.all("select distinct last_error from catchword.job where attempts = 1").await;
     assert_eq!(errors, ["division by zero"]);
     for _ in 0..4 {
-        world
-            .sql("update catchword.job set scheduled_at = now() where collection = 'fraction'")
-            .await;
+        world.sql("update catchword.job set scheduled_at = now() where collection = 'fraction'").await;
         world.catchword.drain("test", &["fraction"]).await.unwrap();
     }
     assert_eq!(
-        world
-            .all::<String>("select key || reason from catchword.dead_job order by key::int")
-            .await,
+        world.all::<String>("select key || reason from catchword.dead_job order by key::int").await,
         ["7unbuildable", "300unbuildable"]
     );
     world.noise_is_untouched().await;
@@ -125,11 +111,7 @@ async fn a_document_beyond_the_limits_of_postgres_itself_is_refused_alone() {
     .await;
     world.sql("insert into giant select generate_series(1, 40)").await;
     let outcome = world.catchword.sync("test", &["giant"]).await.unwrap();
-    assert_eq!(
-        (outcome.written, outcome.pushed_back, outcome.blocked.len()),
-        (38, 2, 0),
-        "{outcome}"
-    );
+    assert_eq!((outcome.written, outcome.pushed_back, outcome.blocked.len()), (38, 2, 0), "{outcome}");
     world.noise_is_untouched().await;
 }
 
@@ -163,10 +145,7 @@ async fn a_key_that_cannot_be_one_is_buried_and_the_batch_flows() {
     world.sql(&format!("insert into catchword.job (collection, key, priority, tag) values ('annotation', 'not a uuid', 1, 'test'), ('annotation', '', 1, 'test'), ('annotation', '{upper}', 1, 'test')")).await;
     let outcome = world.pass().await;
     assert_eq!((outcome.written, outcome.buried), (1, 3), "{outcome}");
-    assert_eq!(
-        world.all::<String>("select distinct reason from catchword.dead_job").await,
-        ["bad_key"]
-    );
+    assert_eq!(world.all::<String>("select distinct reason from catchword.dead_job").await, ["bad_key"]);
     assert_eq!(world.pass().await.settled, 1);
 }
 
@@ -217,10 +196,7 @@ async fn a_row_for_which_the_view_takes_too_long_is_refused_alone() {
     world.sql("insert into slow select generate_series(1, 40)").await;
     let outcome = world.catchword.sync("test", &["slow"]).await.unwrap();
     assert_eq!((outcome.written, outcome.pushed_back), (39, 1), "{outcome}");
-    assert_eq!(
-        world.all::<String>("select key from catchword.job where attempts = 1").await,
-        ["33"]
-    );
+    assert_eq!(world.all::<String>("select key from catchword.job where attempts = 1").await, ["33"]);
     world.noise_is_untouched().await;
 }
 
@@ -246,10 +222,5 @@ async fn whatever_a_row_makes_the_view_raise_is_that_rows_fault() {
     world.sql("insert into picky select generate_series(1, 10)").await;
     let outcome = world.catchword.sync("test", &["picky"]).await.unwrap();
     assert_eq!((outcome.written, outcome.pushed_back), (7, 3), "{outcome}");
-    assert_eq!(
-        world
-            .all::<String>("select key from catchword.job where attempts = 1 order by key")
-            .await,
-        ["5", "6", "7"]
-    );
+    assert_eq!(world.all::<String>("select key from catchword.job where attempts = 1 order by key").await, ["5", "6", "7"]);
 }

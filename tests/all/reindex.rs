@@ -23,10 +23,7 @@ fn with_numbers(rows: u32) -> Layout {
 impl World {
     /// The keys of a collection's jobs in the order they would be claimed.
     async fn walk(&self, collection: &str) -> Vec<String> {
-        self.all(&format!(
-            "select key from catchword.job where collection = '{collection}' order by priority, enqueued_at, id"
-        ))
-        .await
+        self.all(&format!("select key from catchword.job where collection = '{collection}' order by priority, enqueued_at, id")).await
     }
 
     /// Rows of a user, with no jobs.
@@ -68,16 +65,10 @@ async fn two_bulk_reindexes_take_turns_one_by_one_whatever_their_sizes() {
     let walk = world.walk("annotation").await;
     assert_eq!(walk.len(), 7_100);
     let last = walk.iter().rposition(|key| few.contains(key)).unwrap();
-    assert!(
-        (195..=205).contains(&last),
-        "the last of the 100 is job {last} of the queue, among the other's next 100"
-    );
+    assert!((195..=205).contains(&last), "the last of the 100 is job {last} of the queue, among the other's next 100");
     // one by one: never more than two of one side in a row
     let sides: Vec<bool> = walk[..190].iter().map(|key| few.contains(key)).collect();
-    assert!(
-        sides.windows(4).all(|four| four.contains(&true) && four.contains(&false)),
-        "{sides:?}"
-    );
+    assert!(sides.windows(4).all(|four| four.contains(&true) && four.contains(&false)), "{sides:?}");
     world.noise_is_untouched().await;
 }
 
@@ -95,9 +86,7 @@ async fn a_touched_part_keeps_its_places_over_all_its_chunks() {
     assert_eq!(anew.len(), 14_000);
     let early = anew[..2_000].iter().filter(|anew| **anew).count();
     assert!((900..=1_100).contains(&early), "{early} of the first 2,000");
-    let priorities: Vec<i32> = world
-        .all("select distinct priority from catchword.job where collection = 'annotation'")
-        .await;
+    let priorities: Vec<i32> = world.all("select distinct priority from catchword.job where collection = 'annotation'").await;
     assert_eq!(priorities, [100], "a part that is touched is a part, also in its small last chunk");
 }
 
@@ -112,16 +101,8 @@ async fn the_base_is_fixed_once_and_refused_waiting_and_paused_jobs_do_not_drag_
             .sql("insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag) values ('annotation', gen_random_uuid(), now() - interval '1 day', now(), 100, 'old')")
             .await;
         match old {
-            "waiting" => {
-                world
-                    .sql("update catchword.job set scheduled_at = now() + interval '1 hour' where tag = 'old'")
-                    .await
-            }
-            "paused" => {
-                world
-                    .sql("insert into catchword.pause (collection, reason) values ('annotation', 'test')")
-                    .await
-            }
+            "waiting" => world.sql("update catchword.job set scheduled_at = now() + interval '1 hour' where tag = 'old'").await,
+            "paused" => world.sql("insert into catchword.pause (collection, reason) values ('annotation', 'test')").await,
             _ => world.sql("update catchword.job set attempts = 1 where tag = 'old'").await,
         }
         world.reindexed(&["annotation", "--user", "acct:a"]).await;
@@ -131,9 +112,7 @@ async fn the_base_is_fixed_once_and_refused_waiting_and_paused_jobs_do_not_drag_
     world.sql("delete from catchword.pause").await;
 
     // a job that is due and was never refused does: the bulk interleaves with it
-    world
-        .sql("update catchword.job set attempts = 0, scheduled_at = now() where tag = 'old'")
-        .await;
+    world.sql("update catchword.job set attempts = 0, scheduled_at = now() where tag = 'old'").await;
     world.reindexed(&["annotation", "--user", "acct:a"]).await;
     assert!(world.one::<f64>(age).await > 86_000.0);
 }
@@ -151,9 +130,8 @@ async fn live_writes_go_before_a_part_and_a_part_before_a_whole() {
         .await;
     let live = world.annotate("acct:c", "now").await;
 
-    let priorities: Vec<i32> = world
-        .all("select priority from catchword.job where collection = 'annotation' order by priority, enqueued_at, id")
-        .await;
+    let priorities: Vec<i32> =
+        world.all("select priority from catchword.job where collection = 'annotation' order by priority, enqueued_at, id").await;
     assert_eq!(priorities, [vec![1], vec![100; 1_011], vec![1_000; 20]].concat());
     assert_eq!(world.walk("annotation").await[0], live);
 }
@@ -172,19 +150,12 @@ async fn numbers_are_scheduled_once_each_over_many_chunks() {
 async fn a_value_of_a_padded_column_is_not_cut() {
     let world = World::with(with_numbers(10)).await;
     world.reindexed(&["number", "--code", "even"]).await;
-    assert_eq!(
-        world.walk("number").await.len(),
-        5,
-        "even, and not everything that begins with an e"
-    );
+    assert_eq!(world.walk("number").await.len(), 5, "even, and not everything that begins with an e");
     world.reindexed(&["number", "--parity", "no"]).await;
     assert_eq!(world.walk("number").await.len(), 10);
     let (code, _, err) = world.reindex(&["number", "--parity", "perhaps"]).await;
     assert_eq!(code, 2);
-    assert!(
-        err.contains("'perhaps' cannot be a value of parity: the column even is of type boolean"),
-        "{err}"
-    );
+    assert!(err.contains("'perhaps' cannot be a value of parity: the column even is of type boolean"), "{err}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,10 +165,7 @@ async fn a_scope_whose_column_is_gone_is_refused_and_never_means_everything() {
     for words in [&["number", "--code", "even"][..], &["number", "--code", "even", "--dry-run"]] {
         let (code, out, err) = world.reindex(words).await;
         assert_eq!((code, out.as_str()), (2, ""), "{err}");
-        assert!(
-            err.contains("has no column 'code' any more") && err.contains("catchword migrate"),
-            "{err}"
-        );
+        assert!(err.contains("has no column 'code' any more") && err.contains("catchword migrate"), "{err}");
     }
     assert_eq!(world.walk("number").await.len(), 0);
 }
@@ -205,9 +173,7 @@ async fn a_scope_whose_column_is_gone_is_refused_and_never_means_everything() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_period_excludes_its_end_and_is_read_as_utc_in_any_zone() {
     let world = World::with(with_numbers(100)).await;
-    world
-        .sql("do $$ begin execute format('alter database %I set timezone = ''Asia/Tokyo''', current_database()); end $$")
-        .await;
+    world.sql("do $$ begin execute format('alter database %I set timezone = ''Asia/Tokyo''', current_database()); end $$").await;
     // row 24 is at midnight of the 2nd, row 48 of the 3rd
     world.reindexed(&["number", "--between", "2026-01-02", "2026-01-03"]).await;
     assert_eq!(world.walk("number").await, (24..48).map(|n| n.to_string()).collect::<Vec<_>>());
@@ -215,10 +181,7 @@ async fn a_period_excludes_its_end_and_is_read_as_utc_in_any_zone() {
     // the driver's sessions are in UTC; psql's are where the server says
     world.sql("delete from catchword.job where collection = 'number'").await;
     let select = "select catchword.reindex('number', p_from => '2026-01-02Z', p_to => '2026-01-03Z')";
-    let psql = Command::new("psql")
-        .args([&world.database_url, "-Xqc", "set timezone = 'Asia/Tokyo'", "-c", select])
-        .output()
-        .await;
+    let psql = Command::new("psql").args([&world.database_url, "-Xqc", "set timezone = 'Asia/Tokyo'", "-c", select]).output().await;
     assert!(psql.is_ok_and(|psql| psql.status.success()));
     assert_eq!(world.walk("number").await, (24..48).map(|n| n.to_string()).collect::<Vec<_>>());
 
@@ -227,9 +190,7 @@ async fn a_period_excludes_its_end_and_is_read_as_utc_in_any_zone() {
         .sql("update annotation set updated = case when ctid = (select min(ctid) from annotation) then '2026-01-03 00:00Z' else '2026-01-02 00:00Z' end::timestamptz")
         .await;
     world.sql("delete from catchword.job where collection = 'annotation'").await;
-    world
-        .reindexed(&["annotation", "--between", "2026-01-02T01:00+01:00", "2026-01-03T00:00:00Z"])
-        .await;
+    world.reindexed(&["annotation", "--between", "2026-01-02T01:00+01:00", "2026-01-03T00:00:00Z"]).await;
     assert_eq!(world.jobs().await, 2);
 }
 
@@ -244,12 +205,7 @@ async fn a_dry_run_schedules_nothing_and_raises_no_floor() {
     assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap()["would_schedule"], 7);
     assert_eq!(world.jobs().await, 0);
     assert_eq!(world.one::<i64>("select count(*) from catchword.reindex").await, 0);
-    assert_eq!(
-        world
-            .one::<i64>("select floor from catchword.collection where name = 'annotation'")
-            .await,
-        floor
-    );
+    assert_eq!(world.one::<i64>("select floor from catchword.collection where name = 'annotation'").await, floor);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -283,9 +239,7 @@ async fn what_agrees_is_settled_by_a_reindex_and_written_by_one_that_is_anew() {
 async fn hidden_rows_and_keys_without_a_row_are_taken_when_asked_for() {
     let world = World::new().await;
     world.write_down("acct:a", 3).await;
-    world
-        .sql("update annotation set deleted = true where id = (select min(id::text)::uuid from annotation)")
-        .await;
+    world.sql("update annotation set deleted = true where id = (select min(id::text)::uuid from annotation)").await;
     world.sql("delete from catchword.job where collection = 'annotation'").await;
 
     world.reindexed(&["annotation", "--user", "acct:a"]).await;
@@ -301,20 +255,10 @@ async fn hidden_rows_and_keys_without_a_row_are_taken_when_asked_for() {
     let both = format!("{},{never}", hidden.to_uppercase());
     world.reindexed(&["annotation", "--ids", &both, "--hidden"]).await;
     assert_eq!(world.jobs().await, 7, "as Postgres writes them, whatever was typed");
-    assert_eq!(
-        world
-            .one::<i64>(&format!("select count(*) from catchword.job where key = '{hidden}'"))
-            .await,
-        2
-    );
+    assert_eq!(world.one::<i64>(&format!("select count(*) from catchword.job where key = '{hidden}'")).await, 2);
     // touching skips what has no row; its absence is still looked at
     world.reindexed(&["annotation", "--ids", &both, "--hidden", "--anew"]).await;
-    assert_eq!(
-        world
-            .one::<i64>(&format!("select count(*) from catchword.job where key = '{never}'"))
-            .await,
-        2
-    );
+    assert_eq!(world.one::<i64>(&format!("select count(*) from catchword.job where key = '{never}'")).await, 2);
     assert_eq!(world.jobs().await, 9);
 }
 
@@ -333,14 +277,9 @@ async fn half_way(world: &World) -> (tokio::process::Child, sqlx::Transaction<'s
     .await;
     #[allow(clippy::disallowed_methods)]
     let mut holder = world.pool.begin().await.unwrap();
-    sqlx::query("select from catchword.reindex for update")
-        .execute(&mut *holder)
-        .await
-        .unwrap();
-    let (scheduled, finished): (i64, bool) = sqlx::query_as("select scheduled, finished_at is not null from catchword.reindex")
-        .fetch_one(&mut *holder)
-        .await
-        .unwrap();
+    sqlx::query("select from catchword.reindex for update").execute(&mut *holder).await.unwrap();
+    let (scheduled, finished): (i64, bool) =
+        sqlx::query_as("select scheduled, finished_at is not null from catchword.reindex").fetch_one(&mut *holder).await.unwrap();
     assert!(scheduled >= 10_000 && !finished, "{scheduled}: stopped in the middle");
     (child, holder)
 }
@@ -351,9 +290,7 @@ async fn each_number_once(world: &World, rows: i64) {
         .await
         .unwrap();
     assert_eq!(counted, (rows, rows));
-    let spaced: i64 = world
-        .one("select count(distinct enqueued_at) from catchword.job where collection = 'number'")
-        .await;
+    let spaced: i64 = world.one("select count(distinct enqueued_at) from catchword.job where collection = 'number'").await;
     assert_eq!(spaced, rows, "each at its own microsecond");
 }
 
@@ -368,10 +305,7 @@ async fn a_reindex_that_was_killed_goes_on_with_exactly_the_rest() {
     // whoever types the same again is told
     let (code, out, _) = world.run(&["status"]).await;
     assert_eq!(code, 0, "{out}");
-    assert!(
-        out.contains("unfinished  reindex 1 of number (reindex.all)") || out.contains("--resume"),
-        "{out}"
-    );
+    assert!(out.contains("unfinished  reindex 1 of number (reindex.all)") || out.contains("--resume"), "{out}");
     let (_, _, err) = world.reindex(&["number", "--ids", "1"]).await;
     assert!(err.contains("is not finished") && err.contains("--resume"), "{err}");
     world.sql("delete from catchword.job where tag = 'reindex.ids'").await;
@@ -410,14 +344,8 @@ async fn an_interrupted_reindex_says_how_to_go_on() {
     let ended = child.wait_with_output().await.unwrap();
     let err = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(2), "{err}");
-    assert!(
-        err.contains("interrupted; ") && err.contains("catchword reindex number --resume "),
-        "{err}"
-    );
-    assert!(
-        err.contains("0 of 60000 scheduled\n") && !err.contains('\u{1b}'),
-        "plain lines: {err}"
-    );
+    assert!(err.contains("interrupted; ") && err.contains("catchword reindex number --resume "), "{err}");
+    assert!(err.contains("0 of 60000 scheduled\n") && !err.contains('\u{1b}'), "plain lines: {err}");
 
     let number = err.trim_end().rsplit(' ').next().unwrap();
     world.reindexed(&["--resume", number]).await;
@@ -431,13 +359,8 @@ async fn psql(world: &World, script: &str, variables: &[(&str, &str)]) -> (i32, 
     for (name, value) in variables {
         command.arg("-v").arg(format!("{name}={value}"));
     }
-    command
-        .arg("-f")
-        .arg(format!("{}/reindex/{script}.sql", env!("CARGO_MANIFEST_DIR")));
-    let output = command
-        .output()
-        .await
-        .expect("psql is missing; install it with: scripts/services tools");
+    command.arg("-f").arg(format!("{}/reindex/{script}.sql", env!("CARGO_MANIFEST_DIR")));
+    let output = command.output().await.expect("psql is missing; install it with: scripts/services tools");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
 }
@@ -494,10 +417,7 @@ async fn a_script_without_its_variable_says_what_to_type() {
     ] {
         let (code, out, err) = psql(&world, script, &[]).await;
         assert_eq!((code, out.as_str()), (3, ""), "{script}");
-        assert!(
-            err.contains("say: psql \"$DATABASE_URL\"") && err.contains(&format!("-v {variable}=")),
-            "{script}: {err}"
-        );
+        assert!(err.contains("say: psql \"$DATABASE_URL\"") && err.contains(&format!("-v {variable}=")), "{script}: {err}");
     }
     assert_eq!(world.jobs().await, 0);
     assert_eq!(world.one::<i64>("select count(*) from catchword.reindex").await, 0);
@@ -543,10 +463,7 @@ async fn a_value_is_bound_and_never_executed() {
         ] {
             let (code, _, err) = world.reindex(&words).await;
             assert_eq!(code, 2, "{words:?}: {err}");
-            assert!(
-                !err.contains(['\u{1b}', '\u{7}', '\u{202e}']) || words[1].starts_with("--between"),
-                "{err:?}"
-            );
+            assert!(!err.contains(['\u{1b}', '\u{7}', '\u{202e}']) || words[1].starts_with("--between"), "{err:?}");
         }
     }
     assert_eq!(world.one::<i64>("select count(*) from annotation").await, 13);

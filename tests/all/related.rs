@@ -19,15 +19,11 @@ async fn annotate_document(world: &World, document: i64, count: i32) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_renamed_title_reaches_all_its_documents_and_no_other() {
     let world = World::new().await;
-    world
-        .sql("insert into document (title, web_uri) values ('old', 'http://a/'), ('other', 'http://b/')")
-        .await;
+    world.sql("insert into document (title, web_uri) values ('old', 'http://a/'), ('other', 'http://b/')").await;
     annotate_document(&world, 1, 30).await;
     annotate_document(&world, 2, 3).await;
     world.catchword.drain("test", &["annotation"]).await.unwrap();
-    let others: Vec<String> = world
-        .all("select id::text || catchword_revision from annotation where document_id = 2 order by 1")
-        .await;
+    let others: Vec<String> = world.all("select id::text || catchword_revision from annotation where document_id = 2 order by 1").await;
 
     world.sql("update document set title = 'new' where id = 1").await;
     let outcome = world.catchword.drain("test", &["annotation"]).await.unwrap();
@@ -35,9 +31,7 @@ async fn a_renamed_title_reaches_all_its_documents_and_no_other() {
     for key in world.all::<String>("select id::text from annotation where document_id = 1").await {
         assert_eq!(title(&world, &key).await, json!("new"));
     }
-    let untouched: Vec<String> = world
-        .all("select id::text || catchword_revision from annotation where document_id = 2 order by 1")
-        .await;
+    let untouched: Vec<String> = world.all("select id::text || catchword_revision from annotation where document_id = 2 order by 1").await;
     assert_eq!(untouched, others);
     assert_eq!(world.jobs().await, 0);
     world.noise_is_untouched().await;
@@ -54,18 +48,11 @@ async fn a_row_that_was_being_inserted_while_the_rename_was_open_is_found_too() 
             .fetch_one(&mut *inserting)
             .await
             .unwrap();
-    sqlx::query("update annotation set document_id = 1 where id = $1")
-        .bind(key)
-        .execute(&mut *inserting)
-        .await
-        .unwrap();
+    sqlx::query("update annotation set document_id = 1 where id = $1").bind(key).execute(&mut *inserting).await.unwrap();
     let key = key.to_string();
 
     let mut renaming = world.pool.begin().await.unwrap();
-    sqlx::query("update document set title = 'new' where id = 1")
-        .execute(&mut *renaming)
-        .await
-        .unwrap();
+    sqlx::query("update document set title = 'new' where id = 1").execute(&mut *renaming).await.unwrap();
     // committed and indexed while the rename is open: with the old title
     inserting.commit().await.unwrap();
     world.catchword.drain("test", &["annotation"]).await.unwrap();
@@ -86,13 +73,10 @@ async fn a_large_related_change_is_expanded_in_chunks_and_stands_behind_live_wri
 
     world.sql("update document set title = 'new' where id = 1").await;
     assert_eq!(world.jobs().await, 1, "one job, however many rows refer to it");
-    let expanded = catchword::collection::expand_touches(world.catchword.pool(), "annotation")
-        .await
-        .unwrap();
+    let expanded = catchword::collection::expand_touches(world.catchword.pool(), "annotation").await.unwrap();
     assert_eq!((expanded.jobs, expanded.touched), (1, 2500));
-    let priorities: Vec<i32> = world
-        .all("select distinct priority from catchword.job where collection = 'annotation' and name = 'index'")
-        .await;
+    let priorities: Vec<i32> =
+        world.all("select distinct priority from catchword.job where collection = 'annotation' and name = 'index'").await;
     assert_eq!(priorities, [100]);
     let cursor: Option<String> = world.one("select cursor from catchword.job where name = 'touch'").await;
     assert!(cursor.is_some(), "a worker that dies here is followed by one that goes on");
@@ -102,11 +86,7 @@ async fn a_large_related_change_is_expanded_in_chunks_and_stands_behind_live_wri
     let (status, answer) = world.http("POST", &format!("/{}/_refresh", world.index("annotation")), None).await;
     assert_eq!(status, 200, "{answer}");
     let (_, answer) = world
-        .http(
-            "POST",
-            &format!("/{}/_count", world.alias("annotation")),
-            Some(json!({ "query": { "match": { "document.title": "new" } } })),
-        )
+        .http("POST", &format!("/{}/_count", world.alias("annotation")), Some(json!({ "query": { "match": { "document.title": "new" } } })))
         .await;
     assert_eq!(answer["count"], json!(6000));
 }
@@ -120,11 +100,7 @@ async fn a_locked_row_is_not_waited_for_and_not_forgotten() {
     let keys: Vec<String> = world.all("select id::text from annotation order by id").await;
 
     let mut writer = world.pool.begin().await.unwrap();
-    sqlx::query("update annotation set text = 'x' where id = $1::text::uuid")
-        .bind(&keys[1])
-        .execute(&mut *writer)
-        .await
-        .unwrap();
+    sqlx::query("update annotation set text = 'x' where id = $1::text::uuid").bind(&keys[1]).execute(&mut *writer).await.unwrap();
     world.sql("update document set title = 'new' where id = 1").await;
     world.pass().await;
     let open: i64 = world.one("select count(*) from catchword.job where name = 'touch'").await;
@@ -142,9 +118,7 @@ async fn a_locked_row_is_not_waited_for_and_not_forgotten() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_touch_that_the_table_refuses_becomes_a_dead_letter_and_others_go_on() {
     let world = World::new().await;
-    world
-        .sql("insert into document (title, web_uri) values ('a', 'http://a/'), ('b', 'http://b/')")
-        .await;
+    world.sql("insert into document (title, web_uri) values ('a', 'http://a/'), ('b', 'http://b/')").await;
     annotate_document(&world, 1, 1).await;
     annotate_document(&world, 2, 1).await;
     world.catchword.drain("test", &["annotation"]).await.unwrap();
@@ -162,9 +136,7 @@ async fn a_touch_that_the_table_refuses_becomes_a_dead_letter_and_others_go_on()
     world.catchword.drain("test", &["annotation"]).await.unwrap();
     let other: String = world.one("select id::text from annotation where document_id = 2").await;
     assert_eq!(title(&world, &other).await, json!("new"));
-    let dead: Vec<String> = world
-        .all("select name || ' ' || key || ' ' || reason || ' ' || last_error from catchword.dead_job")
-        .await;
+    let dead: Vec<String> = world.all("select name || ' ' || key || ' ' || reason || ' ' || last_error from catchword.dead_job").await;
     assert_eq!(dead, ["touch document_id=1 refused not this one"]);
     assert_eq!(world.jobs().await, 0);
 }
@@ -186,9 +158,7 @@ async fn a_value_of_a_padded_column_reaches_its_rows() {
     world.sql("insert into item values (1, 'book')").await;
     world.catchword.drain("test", &["item"]).await.unwrap();
     world.sql("update kind set label = 'Volume' where code = 'book'").await;
-    world
-        .sql("update catchword.job set scheduled_at = now() where collection = 'item'")
-        .await;
+    world.sql("update catchword.job set scheduled_at = now() where collection = 'item'").await;
     world.catchword.drain("test", &["item"]).await.unwrap();
     assert_eq!(world.source("item", "1").await.unwrap()["text"], serde_json::json!("Volume"));
 }

@@ -45,10 +45,7 @@ impl Server {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/services"));
-        command
-            .args(words)
-            .env("CATCHWORD_SERVICES", &self.state)
-            .env_remove("DATABASE_URL");
+        command.args(words).env("CATCHWORD_SERVICES", &self.state).env_remove("DATABASE_URL");
         // an ordinary process also where Docker is: a container's data folder is out of reach
         command.env("DOCKER_HOST", "tcp://127.0.0.1:1");
         command
@@ -79,10 +76,7 @@ impl Server {
 }
 
 async fn run(program: &str, words: &[&std::ffi::OsStr]) {
-    assert!(
-        Command::new(program).args(words).status().await.unwrap().success(),
-        "{program} {words:?}"
-    );
+    assert!(Command::new(program).args(words).status().await.unwrap().success(), "{program} {words:?}");
 }
 
 /// Ends the server and deletes its data, also after a panic.
@@ -105,10 +99,7 @@ impl Worker {
         let mut command = world.binary();
         command.args(["worker", "--listen", "127.0.0.1:0", "--log", "json"]);
         command.stderr(Stdio::from(std::fs::File::create(&log).unwrap()));
-        Worker {
-            child: command.spawn().unwrap(),
-            log,
-        }
+        Worker { child: command.spawn().unwrap(), log }
     }
 
     /// How many lines it has said with this text.
@@ -139,9 +130,7 @@ async fn succeeds(world: &World, words: &[&str]) -> String {
 }
 
 async fn dead(world: &World) -> Vec<String> {
-    world
-        .all("select concat_ws(' ', key, reason, last_error) from catchword.dead_job")
-        .await
+    world.all("select concat_ws(' ', key, reason, last_error) from catchword.dead_job").await
 }
 
 const EVERY_SECOND: &str = "* * * * * *";
@@ -149,31 +138,21 @@ const EVERY_SECOND: &str = "* * * * * *";
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restore_that_lost_commits_is_overtaken_and_no_number_is_given_twice() {
     let server = Server::start().await;
-    let world = World::with(Layout {
-        postgres: Some(server.url.clone()),
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { postgres: Some(server.url.clone()), ..Layout::default() }).await;
     let reused = world.in_step("acct:a", "its next number will be given twice").await;
     let updated = world.in_step("acct:a", "before").await;
     let deleted = world.in_step("acct:a", "deleted, but that is lost").await;
     let hidden = world.in_step("acct:a", "hidden, and shown again, but that is lost").await;
     let back = world.in_step("acct:a", "deleted, and inserted again, but that is lost").await;
     let calm = world.in_step("acct:a", "nothing happens to it").await;
-    world
-        .sql(&format!(
-            "update annotation set deleted = true where id = '{hidden}'; delete from annotation where id = '{back}'"
-        ))
-        .await;
+    world.sql(&format!("update annotation set deleted = true where id = '{hidden}'; delete from annotation where id = '{back}'")).await;
     world.catchword.drain("test", &["annotation"]).await.unwrap();
 
     server.down().await;
     server.keep().await;
     server.up().await;
     // from here on everything is lost: first what direct writes bring to the index, then what a worker does
-    world
-        .sql(&format!("update annotation set text = 'lost' where id = '{reused}'"))
-        .await;
+    world.sql(&format!("update annotation set text = 'lost' where id = '{reused}'")).await;
     world.catchword.index_now("annotation", [&reused]).await;
     world
         .sql(&format!(
@@ -186,9 +165,7 @@ async fn a_restore_that_lost_commits_is_overtaken_and_no_number_is_given_twice()
     world.catchword.drain("test", &["annotation"]).await.unwrap();
     let never = [world.annotate("acct:a", "lost").await, world.annotate("acct:a", "lost").await];
     world.catchword.index_now("annotation", &never).await;
-    world
-        .sql(&format!("update annotation set text = 'lost again' where id = '{updated}'"))
-        .await;
+    world.sql(&format!("update annotation set text = 'lost again' where id = '{updated}'")).await;
     world.catchword.index_now("annotation", [&updated]).await;
     let seen = world.everything_in_the_index().await;
 
@@ -196,34 +173,22 @@ async fn a_restore_that_lost_commits_is_overtaken_and_no_number_is_given_twice()
     server.put_back().await;
     server.up().await;
     for (key, (version, _)) in &seen {
-        let before: i64 = world
-            .one(&format!(
-                "select coalesce(max(catchword_revision), 0) from annotation where id = '{key}'"
-            ))
-            .await;
+        let before: i64 = world.one(&format!("select coalesce(max(catchword_revision), 0) from annotation where id = '{key}'")).await;
         assert!(*version > before || *key == calm, "{key}: the index is ahead");
     }
     // an application that was faster than the worker draws a number that was given before: equal numbers, other documents
-    world
-        .sql(&format!("update annotation set text = 'after the restore' where id = '{reused}'"))
-        .await;
+    world.sql(&format!("update annotation set text = 'after the restore' where id = '{reused}'")).await;
     assert_eq!(world.revision(&reused).await, seen[&reused].0);
 
     // from the first tick on no number is given twice, although a worker has jumped from the same number before
     succeeds(&world, &["sync", "annotation"]).await;
     let highest = seen.values().map(|(version, _)| *version).max().unwrap();
-    world
-        .sql(&format!("update annotation set text = 'after the tick' where id = '{calm}'"))
-        .await;
+    world.sql(&format!("update annotation set text = 'after the tick' where id = '{calm}'")).await;
     assert!(world.revision(&calm).await > highest);
 
     // Ahead, with a row and without one. A document whose row never was is found by nothing but an audit: its key is named by hand.
     succeeds(&world, &["reindex", "annotation", "--all", "--hidden", "--yes"]).await;
-    succeeds(
-        &world,
-        &["reindex", "annotation", "--ids", &never[0], &never[1], "--hidden", "--yes"],
-    )
-    .await;
+    succeeds(&world, &["reindex", "annotation", "--ids", &never[0], &never[1], "--hidden", "--yes"]).await;
     let said: Value = serde_json::from_str(&succeeds(&world, &["sync", "annotation", "--drain", "--json"]).await).unwrap();
     assert_eq!((&said["verdicts"]["ahead"], &said["buried"]), (&json!(4), &json!(0)), "{said}");
     for key in [&updated, &deleted, &calm] {
@@ -232,11 +197,7 @@ async fn a_restore_that_lost_commits_is_overtaken_and_no_number_is_given_twice()
     let mut found = vec![reused.clone(), updated.clone(), deleted.clone(), calm.clone()];
     found.sort();
     assert_eq!(world.found("annotation").await, found, "what was never committed is gone");
-    assert_eq!(
-        world.source("annotation", &reused).await.unwrap()["text"],
-        "lost",
-        "no comparison of numbers can see it"
-    );
+    assert_eq!(world.source("annotation", &reused).await.unwrap()["text"], "lost", "no comparison of numbers can see it");
 
     // so an operator is told to write everything anew, under numbers that were never given
     succeeds(&world, &["reindex", "annotation", "--all", "--anew", "--hidden", "--yes"]).await;
@@ -246,9 +207,7 @@ async fn a_restore_that_lost_commits_is_overtaken_and_no_number_is_given_twice()
     assert_eq!(dead(&world).await, Vec::<String>::new());
 
     for key in [&reused, &updated, &deleted, &hidden, &calm] {
-        world
-            .sql(&format!("update annotation set text = 'a new write' where id = '{key}'"))
-            .await;
+        world.sql(&format!("update annotation set text = 'a new write' where id = '{key}'")).await;
         assert!(world.revision(key).await > highest);
     }
     world.catchword.drain("test", &["annotation"]).await.unwrap();
@@ -259,18 +218,10 @@ async fn a_restore_that_lost_commits_is_overtaken_and_no_number_is_given_twice()
 #[tokio::test(flavor = "multi_thread")]
 async fn a_standby_is_refused_and_a_switched_timeline_raises_the_sequence_once() {
     let server = Server::start().await;
-    let world = World::with(Layout {
-        postgres: Some(server.url.clone()),
-        tick: EVERY_SECOND,
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { postgres: Some(server.url.clone()), tick: EVERY_SECOND, ..Layout::default() }).await;
     let key = world.in_step("acct:a", "before").await;
     let mut worker = Worker::start(&world);
-    eventually("it shows itself", async || {
-        world.one::<i64>("select count(*) from catchword.worker").await == 1
-    })
-    .await;
+    eventually("it shows itself", async || world.one::<i64>("select count(*) from catchword.worker").await == 1).await;
     let before: i64 = world.one("select last_value from catchword.revision").await;
 
     // the same address now leads to a standby
@@ -278,13 +229,9 @@ async fn a_standby_is_refused_and_a_switched_timeline_raises_the_sequence_once()
     run("touch", &[server.data().join("standby.signal").as_os_str()]).await;
     server.up().await;
     const SENTENCE: &str = "this Postgres is a standby; set DATABASE_URL to the primary";
-    for words in [
-        &["migrate"][..],
-        &["sync"],
-        &["status"],
-        &["reindex", "annotation", "--all", "--yes"],
-        &["worker", "--listen", "127.0.0.1:0"],
-    ] {
+    for words in
+        [&["migrate"][..], &["sync"], &["status"], &["reindex", "annotation", "--all", "--yes"], &["worker", "--listen", "127.0.0.1:0"]]
+    {
         let (code, _, said) = world.run(words).await;
         assert!(code == 2 && said.contains(SENTENCE), "{words:?}: {code} {said}");
     }
@@ -297,14 +244,9 @@ async fn a_standby_is_refused_and_a_switched_timeline_raises_the_sequence_once()
     let after = world.annotate("acct:a", "after").await;
     let revision = world.revision(&after).await;
     assert!(revision > before + (1 << 40) && revision % 2 == 0, "{before} -> {revision}");
-    let first: f64 = world
-        .one("select extract(epoch from seen_at)::float8 from catchword.installation")
-        .await;
+    let first: f64 = world.one("select extract(epoch from seen_at)::float8 from catchword.installation").await;
     eventually("further ticks", async || {
-        world
-            .one::<f64>("select extract(epoch from seen_at)::float8 from catchword.installation")
-            .await
-            > first + 1.5
+        world.one::<f64>("select extract(epoch from seen_at)::float8 from catchword.installation").await > first + 1.5
     })
     .await;
     assert_eq!(world.one::<i64>(raised).await, 1);
@@ -371,12 +313,7 @@ async fn a_sequence_that_is_raised_while_writers_draw_gives_no_number_twice() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_postgres_that_restarts_under_a_worker_and_direct_writers_loses_nothing() {
     let server = Server::start().await;
-    let world = World::with(Layout {
-        postgres: Some(server.url.clone()),
-        tick: EVERY_SECOND,
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { postgres: Some(server.url.clone()), tick: EVERY_SECOND, ..Layout::default() }).await;
     let mut worker = Worker::start(&world);
     let over = Arc::new(AtomicBool::new(false));
     let writing: Vec<_> = (0..4).map(|_| tokio::spawn(write(world.catchword.clone(), over.clone()))).collect();
@@ -390,10 +327,7 @@ async fn a_postgres_that_restarts_under_a_worker_and_direct_writers_loses_nothin
 
     // away for longer than a tick waits for a connection
     server.down().await;
-    eventually("the worker says what is wrong", async || {
-        worker.said("no connection to Postgres within 10 s") > 0
-    })
-    .await;
+    eventually("the worker says what is wrong", async || worker.said("no connection to Postgres within 10 s") > 0).await;
     server.up().await;
     let before: i64 = world.one(rows).await;
     eventually("rows are written again", async || world.one::<i64>(rows).await > before + 50).await;
@@ -430,10 +364,7 @@ async fn write(catchword: catchword::Catchword, over: Arc<AtomicBool>) -> usize 
             _ => "insert into annotation (userid, target_uri, target_uri_normalized) values ('acct:a', 'u', 'u') returning id",
         };
         let kept = catchword.store_and_schedule("annotation", async |connection: &mut PgConnection| {
-            let ids: Vec<Uuid> = sqlx::query_scalar(sql)
-                .fetch_all(connection)
-                .await
-                .map_err(catchword::Error::from)?;
+            let ids: Vec<Uuid> = sqlx::query_scalar(sql).fetch_all(connection).await.map_err(catchword::Error::from)?;
             Ok::<_, catchword::Error>(Stored::new((), ids))
         });
         match kept.await {
@@ -446,11 +377,7 @@ async fn write(catchword: catchword::Catchword, over: Arc<AtomicBool>) -> usize 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_document_of_150_mb_among_others_costs_the_worker_no_memory() {
-    let world = World::with(Layout {
-        tick: EVERY_SECOND,
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { tick: EVERY_SECOND, ..Layout::default() }).await;
     world
         .sql("insert into annotation (userid, text, target_uri, target_uri_normalized)
               select 'acct:' || i, case when i = 300 then repeat('0123456789', 15000000) when i % 7 < 2 then repeat('abcdefghi ', 20000) else 'small' end, 'u', 'u'
@@ -467,10 +394,7 @@ async fn a_document_of_150_mb_among_others_costs_the_worker_no_memory() {
                  union all select last_error from catchword.job where collection = 'annotation' and attempts > 0";
     eventually("the large one is refused", async || world.all::<String>(large).await.len() == 1).await;
     let refused = world.all::<String>(large).await;
-    assert!(
-        refused == ["too_large acct:300"] || refused[0].contains("statement timeout"),
-        "{refused:?}"
-    );
+    assert!(refused == ["too_large acct:300"] || refused[0].contains("statement timeout"), "{refused:?}");
     assert_eq!(world.found("annotation").await.len(), 700);
     let peak = worker.peak();
     eprintln!("peak of the worker: {peak} MB");

@@ -51,15 +51,8 @@ impl Roles {
     /// The tables are the migrator's, the application may read and write them, everything is migrated and attached.
     async fn new() -> Roles {
         let id = Uuid::new_v4().simple().to_string()[..12].to_owned();
-        let names = Names {
-            id,
-            server_url: std::env::var("DATABASE_URL").unwrap(),
-        };
-        let world = World::with(Layout {
-            migrated: false,
-            ..Layout::default()
-        })
-        .await;
+        let names = Names { id, server_url: std::env::var("DATABASE_URL").unwrap() };
+        let world = World::with(Layout { migrated: false, ..Layout::default() }).await;
         let roles = Roles { world, names };
         // what comes from earlier migrations of the world's own, and what a careful operator takes from everybody
         let database: String = roles.world.one("select current_database()::text").await;
@@ -67,28 +60,16 @@ impl Roles {
         roles.grant().await;
         let (migrator, application) = (roles.names.of("migrator"), roles.names.of("application"));
         for role in ["migrator", "worker", "application"] {
-            roles
-                .world
-                .sql(&format!("alter role {} password 'secret of {role}'", roles.names.of(role)))
-                .await;
+            roles.world.sql(&format!("alter role {} password 'secret of {role}'", roles.names.of(role))).await;
         }
         for table in ["annotation", "document", "bystander"] {
             roles.world.sql(&format!("alter table {table} owner to {migrator}")).await;
-            roles
-                .world
-                .sql(&format!(
-                    "grant select, insert, update, delete, truncate on {table} to {application}"
-                ))
-                .await;
+            roles.world.sql(&format!("grant select, insert, update, delete, truncate on {table} to {application}")).await;
         }
         for view in ["annotation_document", "bystander_document"] {
             roles.world.sql(&format!("alter view {view} owner to {migrator}")).await;
         }
-        Catchword::open(roles.config(), &roles.environment("migrator"))
-            .unwrap()
-            .migrate()
-            .await
-            .unwrap();
+        Catchword::open(roles.config(), &roles.environment("migrator")).unwrap().migrate().await.unwrap();
         roles.grant().await;
         roles
     }
@@ -142,11 +123,7 @@ const INSERT: &str = "insert into annotation (userid, target_uri, target_uri_nor
 
 async fn run(pool: &PgPool, sql: &str) -> Result<(), String> {
     let done = sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(pool).await;
-    done.map(|_| ()).map_err(|error| {
-        error
-            .as_database_error()
-            .map_or_else(|| error.to_string(), |e| e.message().to_owned())
-    })
+    done.map(|_| ()).map_err(|error| error.as_database_error().map_or_else(|| error.to_string(), |e| e.message().to_owned()))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -188,24 +165,12 @@ async fn an_application_can_neither_see_nor_forge_jobs() {
             "permission denied for table job",
         ),
         ("delete from catchword.tombstone", "permission denied for table tombstone"),
-        (
-            "update catchword.collection set floor = 0",
-            "permission denied for table collection",
-        ),
+        ("update catchword.collection set floor = 0", "permission denied for table collection"),
         ("select from catchword.installation", "permission denied for table installation"),
-        (
-            "select catchword.schedule('annotation', '{}')",
-            "permission denied for function schedule",
-        ),
+        ("select catchword.schedule('annotation', '{}')", "permission denied for function schedule"),
         ("select catchword.reindex('annotation')", "permission denied for function reindex"),
-        (
-            "select catchword.raise_revision(1000)",
-            "permission denied for function raise_revision",
-        ),
-        (
-            "select catchword.raise_floor('annotation')",
-            "permission denied for function raise_floor",
-        ),
+        ("select catchword.raise_revision(1000)", "permission denied for function raise_revision"),
+        ("select catchword.raise_floor('annotation')", "permission denied for function raise_floor"),
         ("select catchword.touch('annotation', '{}')", "permission denied for function touch"),
         ("select catchword.detach('annotation')", "permission denied for function detach"),
         ("select setval('catchword.revision', 2)", "permission denied for sequence revision"),
@@ -248,9 +213,7 @@ async fn a_worker_keeps_everything_in_step_with_its_own_rights() {
     let roles = Roles::new().await;
     let (application, catchword) = (roles.pool("application").await, roles.worker().await);
     let world = &roles.world;
-    run(&application, "insert into document (web_uri, title) values ('x/', 'first')")
-        .await
-        .unwrap();
+    run(&application, "insert into document (web_uri, title) values ('x/', 'first')").await.unwrap();
     run(&application, INSERT).await.unwrap();
     let key: String = world.one("select max(id::text) from annotation").await;
 
@@ -266,12 +229,8 @@ async fn a_worker_keeps_everything_in_step_with_its_own_rights() {
     let stranger = Uuid::new_v4().to_string();
     world.put("annotation", &stranger, 10, serde_json::json!({})).await;
     world.put("annotation", &key, 1 << 40, serde_json::json!({})).await;
-    let request = Request {
-        collection: "annotation".into(),
-        keys: Some(vec![stranger.clone(), key.clone()]),
-        hidden: true,
-        ..Request::default()
-    };
+    let request =
+        Request { collection: "annotation".into(), keys: Some(vec![stranger.clone(), key.clone()]), hidden: true, ..Request::default() };
     let id = reindex::start(catchword.pool(), &request).await.unwrap();
     assert_eq!(reindex::chunk(catchword.pool(), id, request.chunk()).await.unwrap(), 2);
     crate::common::eventually("both are mended", async || {
@@ -285,9 +244,7 @@ async fn a_worker_keeps_everything_in_step_with_its_own_rights() {
     assert!(world.revision(&key).await > 1 << 40);
 
     // a document that can never be indexed is buried
-    world
-        .sql("insert into catchword.job (collection, key, priority, tag) values ('annotation', 'no uuid', 1, 'test')")
-        .await;
+    world.sql("insert into catchword.job (collection, key, priority, tag) values ('annotation', 'no uuid', 1, 'test')").await;
     catchword.drain("test", &["annotation"]).await.unwrap();
     assert_eq!(world.one::<String>("select reason from catchword.dead_job").await, "bad_key");
 
@@ -295,10 +252,7 @@ async fn a_worker_keeps_everything_in_step_with_its_own_rights() {
     assert_eq!(world.found("annotation").await.len(), 3);
     let status = catchword.status().await.unwrap();
     let annotation = status.collections.iter().find(|c| c.name == "annotation").unwrap();
-    assert_eq!(
-        (annotation.documents, annotation.census.dead, &annotation.blocked),
-        (Some(3), 1, &None)
-    );
+    assert_eq!((annotation.documents, annotation.census.dead, &annotation.blocked), (Some(3), 1, &None));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -315,14 +269,7 @@ async fn the_commands_run_with_the_workers_rights() {
         &["status"],
         &["explain", "annotation", &key],
     ] {
-        let output = roles
-            .world
-            .binary()
-            .env("DATABASE_URL", roles.url("worker"))
-            .args(words)
-            .output()
-            .await
-            .unwrap();
+        let output = roles.world.binary().env("DATABASE_URL", roles.url("worker")).args(words).output().await.unwrap();
         assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
     assert_eq!(roles.world.found("annotation").await.len(), 3);
@@ -351,19 +298,13 @@ async fn a_worker_can_change_nothing_of_the_applications() {
             "insert into catchword.job (collection, key, priority, tag) values ('annotation', 'x', 1, 'x')",
             "permission denied for table job",
         ),
-        (
-            "update catchword.collection set floor = 0",
-            "permission denied for table collection",
-        ),
+        ("update catchword.collection set floor = 0", "permission denied for table collection"),
         ("delete from catchword.journal", "permission denied for table journal"),
         ("select catchword.detach('annotation')", "permission denied for function detach"),
     ] {
         assert_eq!(run(&worker, attempt).await, Err(refusal.to_owned()), "{attempt}");
     }
-    let said = Catchword::open(roles.config(), &roles.environment("application"))
-        .unwrap()
-        .migrate()
-        .await;
+    let said = Catchword::open(roles.config(), &roles.environment("application")).unwrap().migrate().await;
     assert!(said.is_err(), "an application cannot migrate");
 }
 
@@ -371,14 +312,7 @@ async fn a_worker_can_change_nothing_of_the_applications() {
 async fn a_missing_right_is_said_with_where_it_is_given() {
     let roles = Roles::new().await;
     for (role, words) in [("application", &["status"][..]), ("worker", &["detach", "annotation", "--yes"])] {
-        let output = roles
-            .world
-            .binary()
-            .env("DATABASE_URL", roles.url(role))
-            .args(words)
-            .output()
-            .await
-            .unwrap();
+        let output = roles.world.binary().env("DATABASE_URL", roles.url(role)).args(words).output().await.unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains("postgres says: ") && said.contains("migrations/grants.sql"), "{said}");

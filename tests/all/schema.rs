@@ -8,11 +8,7 @@ const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/schema.gold
 const RENEW: &str = "RENEW_SCHEMA=1 cargo test --locked --test all schema::";
 
 async fn migrated() -> World {
-    let world = World::with(Layout {
-        migrated: false,
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { migrated: false, ..Layout::default() }).await;
     migrate::migrate(&world.pool).await.unwrap();
     world
 }

@@ -54,15 +54,8 @@ fn every_statement_is_run_by_somebody() {
         .iter()
         .flat_map(|source| {
             let text = std::fs::read_to_string(source).unwrap();
-            let names: Vec<String> = text
-                .split("include_str!(\"")
-                .skip(1)
-                .map(|rest| rest.split('"').next().unwrap().to_owned())
-                .collect();
-            names
-                .into_iter()
-                .map(|name| source.parent().unwrap().join(name))
-                .collect::<Vec<_>>()
+            let names: Vec<String> = text.split("include_str!(\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()).collect();
+            names.into_iter().map(|name| source.parent().unwrap().join(name)).collect::<Vec<_>>()
         })
         .collect();
     for path in files(Path::new(SOURCES), "sql") {
@@ -74,10 +67,7 @@ fn every_statement_is_run_by_somebody() {
 async fn plan_of_a_claim(world: &World) -> Value {
     let mut connection = world.pool.acquire().await.unwrap();
     sqlx::query("begin").execute(&mut *connection).await.unwrap();
-    sqlx::query(include_str!("../../src/job/keep_the_plan.sql"))
-        .execute(&mut *connection)
-        .await
-        .unwrap();
+    sqlx::query(include_str!("../../src/job/keep_the_plan.sql")).execute(&mut *connection).await.unwrap();
     let prepare = concat!(
         "prepare claim (text, integer, timestamptz, bigint, bigint) as ",
         // a comment before the statement is as good as none
@@ -107,10 +97,7 @@ fn walks_the_index(plan: &Value) {
     assert_eq!(walk["Node Type"], "Index Scan", "{plan:#}");
     let condition = walk["Index Cond"].as_str().unwrap_or_default();
     assert!(condition.contains("collection = $1"), "{condition}");
-    assert!(
-        condition.contains("ROW(priority, enqueued_at, id) > ROW($2, $3, $4)"),
-        "{condition}"
-    );
+    assert!(condition.contains("ROW(priority, enqueued_at, id) > ROW($2, $3, $4)"), "{condition}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,10 +127,7 @@ async fn a_settled_key_finds_its_dead_letters_by_the_index() {
     let mut connection = world.pool.acquire().await.unwrap();
     let prepare = concat!("prepare settle (bigint[]) as\n", include_str!("../../src/job/settle.sql"));
     sqlx::raw_sql(prepare).execute(&mut *connection).await.unwrap();
-    let row = sqlx::raw_sql("explain (format json) execute settle (array[1, 2, 3])")
-        .fetch_one(&mut *connection)
-        .await
-        .unwrap();
+    let row = sqlx::raw_sql("explain (format json) execute settle (array[1, 2, 3])").fetch_one(&mut *connection).await.unwrap();
     let explained: Value = row.try_get(0).unwrap();
     let plan = &explained[0]["Plan"];
     assert!(nodes(plan).iter().any(|node| node["Index Name"] == "dead_job_key"), "{plan:#}");

@@ -41,10 +41,7 @@ async fn status_counts_what_is_due_waiting_and_dead() {
     world.http("POST", &format!("/{}/_refresh", world.index("annotation")), None).await;
     let (code, status) = world.annotation_status().await;
     assert_eq!(code, 0, "{status}");
-    assert_eq!(
-        (&status["due"], &status["waiting"], &status["dead"], &status["documents"]),
-        (&json!(0), &json!(0), &json!(0), &json!(1))
-    );
+    assert_eq!((&status["due"], &status["waiting"], &status["dead"], &status["documents"]), (&json!(0), &json!(0), &json!(0), &json!(1)));
     assert_eq!(status["oldest_due_seconds"], Value::Null);
     assert_eq!(status["indices"], json!([world.index("annotation")]));
     assert_eq!(status["alias"], json!(world.alias("annotation")));
@@ -52,9 +49,7 @@ async fn status_counts_what_is_due_waiting_and_dead() {
     for _ in 0..3 {
         world.annotate("acct:a", "more").await;
     }
-    world
-        .sql("update catchword.job set scheduled_at = now() - interval '90 seconds' where collection = 'annotation'")
-        .await;
+    world.sql("update catchword.job set scheduled_at = now() - interval '90 seconds' where collection = 'annotation'").await;
     world
         .sql("update catchword.job set scheduled_at = now() + interval '1 hour' where id = (select max(id) from catchword.job where collection = 'annotation')")
         .await;
@@ -64,15 +59,10 @@ async fn status_counts_what_is_due_waiting_and_dead() {
     let age = status["oldest_due_seconds"].as_f64().unwrap();
     assert!((90.0..120.0).contains(&age), "{age}");
     let (_, words, _) = world.run(&["status"]).await;
-    assert!(
-        words.contains("  due       2, the first one due 1m") && words.contains("  waiting   1\n"),
-        "{words}"
-    );
+    assert!(words.contains("  due       2, the first one due 1m") && words.contains("  waiting   1\n"), "{words}");
     assert!(words.contains("no living worker serves it; start one: catchword worker"), "{words}");
 
-    world
-        .sql("update catchword.job set scheduled_at = now() - interval '1 hour' where collection = 'annotation'")
-        .await;
+    world.sql("update catchword.job set scheduled_at = now() - interval '1 hour' where collection = 'annotation'").await;
     assert_eq!(world.annotation_status().await.0, 1, "an hour due, and nobody there to take them");
 
     world
@@ -86,25 +76,15 @@ async fn status_counts_what_is_due_waiting_and_dead() {
 #[tokio::test(flavor = "multi_thread")]
 async fn status_says_what_is_paused_blocked_and_served_by_nobody() {
     let world = World::new().await;
-    world
-        .sql("insert into catchword.pause (collection, by, reason) values ('annotation', 'mina', E'moving house\\x1b[2J')")
-        .await;
+    world.sql("insert into catchword.pause (collection, by, reason) values ('annotation', 'mina', E'moving house\\x1b[2J')").await;
     world.sql("alter table annotation disable trigger catchword_updated").await;
-    world
-        .sql("insert into catchword.job (collection, key, priority, tag) values ('stranger', '1', 1, 'test')")
-        .await;
+    world.sql("insert into catchword.job (collection, key, priority, tag) values ('stranger', '1', 1, 'test')").await;
     let (code, status) = world.status().await;
     assert_eq!(code, 1);
     let annotation = &status["collections"][0];
-    assert!(
-        annotation["paused"].as_str().unwrap().contains("by mina: moving house"),
-        "{annotation}"
-    );
+    assert!(annotation["paused"].as_str().unwrap().contains("by mina: moving house"), "{annotation}");
     let blocked = annotation["blocked"].as_str().unwrap();
-    assert!(
-        blocked.contains("catchword_updated") && blocked.contains("catchword migrate"),
-        "{blocked}"
-    );
+    assert!(blocked.contains("catchword_updated") && blocked.contains("catchword migrate"), "{blocked}");
     assert_eq!(status["unserved"], json!(["stranger"]));
     assert_eq!(status["collections"][1]["blocked"], Value::Null, "the other one is well");
 
@@ -126,10 +106,7 @@ async fn status_says_what_is_paused_blocked_and_served_by_nobody() {
     let (_, status) = world.status().await;
     assert_eq!(status["unserved"], json!(["stranger"]), "a worker that is gone serves nobody");
     let (_, words, _) = world.run(&["status"]).await;
-    assert!(
-        words.contains("seen 1h ago, absent") || words.contains("seen 1h 1s ago, absent"),
-        "{words}"
-    );
+    assert!(words.contains("seen 1h ago, absent") || words.contains("seen 1h 1s ago, absent"), "{words}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -184,23 +161,9 @@ async fn the_keys_of_the_json_are_stable() {
     let (_, _, explanation) = world.explained(&key).await;
     assert_eq!(
         keys(&explanation),
-        [
-            "collection",
-            "dead",
-            "document",
-            "indices",
-            "jobs",
-            "key",
-            "paused",
-            "postgres",
-            "revision",
-            "unbuildable"
-        ]
+        ["collection", "dead", "document", "indices", "jobs", "key", "paused", "postgres", "revision", "unbuildable"]
     );
-    assert_eq!(
-        keys(&explanation["indices"][0]),
-        ["index", "tombstone", "unknown", "verdict", "version"]
-    );
+    assert_eq!(keys(&explanation["indices"][0]), ["index", "tombstone", "unknown", "verdict", "version"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -211,39 +174,19 @@ async fn a_key_in_step_is_explained_however_it_is_typed() {
     let (code, words, json) = world.explained(&format!(" {}", key.to_uppercase())).await;
     assert_eq!(code, 0, "{words}");
     assert!(words.contains(&format!("annotation {key}\n")), "{words}");
-    assert!(
-        words.contains(&format!("postgres       has it, at revision {revision}\n")),
-        "{words}"
-    );
+    assert!(words.contains(&format!("postgres       has it, at revision {revision}\n")), "{words}");
     assert!(words.contains(&format!("has a document, at version {revision}\n")), "{words}");
-    assert!(
-        words.contains("current: both sides agree") && words.ends_with("in step, nothing to do\n"),
-        "{words}"
-    );
-    assert_eq!(
-        (&json["key"], &json["postgres"], &json["revision"]),
-        (&json!(key), &json!("present"), &json!(revision))
-    );
-    assert_eq!(
-        (&json["document"]["text"], &json["indices"][0]["verdict"]),
-        (&json!("hello"), &json!("current"))
-    );
+    assert!(words.contains("current: both sides agree") && words.ends_with("in step, nothing to do\n"), "{words}");
+    assert_eq!((&json["key"], &json["postgres"], &json["revision"]), (&json!(key), &json!("present"), &json!(revision)));
+    assert_eq!((&json["document"]["text"], &json["indices"][0]["verdict"]), (&json!("hello"), &json!("current")));
 
     let (code, out, _) = world.run(&["explain", "bystander", " 007"]).await;
     assert_eq!(code, 0, "{out}");
     assert!(out.starts_with("bystander 7\n"), "{out}");
-    for (collection, key) in [
-        ("annotation", "7"),
-        ("bystander", "seven"),
-        ("bystander", ""),
-        ("annotation", "x\u{1b}[2J"),
-    ] {
+    for (collection, key) in [("annotation", "7"), ("bystander", "seven"), ("bystander", ""), ("annotation", "x\u{1b}[2J")] {
         let (code, out, err) = world.run(&["explain", collection, key]).await;
         assert_eq!((code, out.as_str()), (2, ""), "{key:?}");
-        assert!(
-            err.contains(&format!("cannot be a key of {collection}")) && err.contains("write "),
-            "{err}"
-        );
+        assert!(err.contains(&format!("cannot be a key of {collection}")) && err.contains("write "), "{err}");
         assert!(!err.contains('\u{1b}'), "{err:?}");
     }
 }
@@ -254,18 +197,13 @@ async fn a_missing_and_a_stale_document_are_explained() {
     let key = world.annotate("acct:a", "hello").await;
     let (code, words, json) = world.explained(&key).await;
     assert_eq!((code, &json["indices"][0]["verdict"]), (1, &json!("missing")));
-    assert!(
-        words.contains("has nothing\n") && words.contains("missing: saved, and not searchable yet"),
-        "{words}"
-    );
+    assert!(words.contains("has nothing\n") && words.contains("missing: saved, and not searchable yet"), "{words}");
     assert!(words.contains("due now, asked for by insert\n"), "{words}");
     assert!(words.ends_with("not in step yet; the job stays until it is\n"), "{words}");
 
     world.catchword.drain("test", &["annotation"]).await.unwrap();
     world.sql("update annotation set text = 'changed'").await;
-    world
-        .sql("update catchword.job set scheduled_at = '2100-01-01Z' where collection = 'annotation'")
-        .await;
+    world.sql("update catchword.job set scheduled_at = '2100-01-01Z' where collection = 'annotation'").await;
     let (code, words, json) = world.explained(&key).await;
     assert_eq!((code, &json["indices"][0]["verdict"]), (1, &json!("stale")));
     assert!(words.contains("stale: search finds an older one"), "{words}");
@@ -274,12 +212,7 @@ async fn a_missing_and_a_stale_document_are_explained() {
     // somebody took the job away: what to type is said
     world.sql("delete from catchword.job where collection = 'annotation'").await;
     let (_, words, _) = world.explained(&key).await;
-    assert!(
-        words.ends_with(&format!(
-            "not in step, and no job is open: catchword reindex annotation --ids {key} --hidden\n"
-        )),
-        "{words}"
-    );
+    assert!(words.ends_with(&format!("not in step, and no job is open: catchword reindex annotation --ids {key} --hidden\n")), "{words}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -287,32 +220,20 @@ async fn a_deleted_a_hidden_and_a_never_seen_key_are_explained() {
     let world = World::new().await;
     let (deleted, hidden) = (world.in_step("acct:a", "one").await, world.in_step("acct:a", "two").await);
     world.sql(&format!("delete from annotation where id = '{deleted}'")).await;
-    world
-        .sql(&format!("update annotation set deleted = true where id = '{hidden}'"))
-        .await;
+    world.sql(&format!("update annotation set deleted = true where id = '{hidden}'")).await;
 
-    for (key, postgres, said) in [
-        (&deleted, "deleted", "deleted it, recorded as "),
-        (&hidden, "hidden", "but the view does not return it: it must not be found"),
-    ] {
+    for (key, postgres, said) in
+        [(&deleted, "deleted", "deleted it, recorded as "), (&hidden, "hidden", "but the view does not return it: it must not be found")]
+    {
         let (code, words, json) = world.explained(key).await;
-        assert_eq!(
-            (code, &json["postgres"], &json["indices"][0]["verdict"]),
-            (1, &json!(postgres), &json!("orphan"))
-        );
-        assert!(
-            words.contains(said) && words.contains("orphan: search finds what Postgres does not want"),
-            "{words}"
-        );
+        assert_eq!((code, &json["postgres"], &json["indices"][0]["verdict"]), (1, &json!(postgres), &json!("orphan")));
+        assert!(words.contains(said) && words.contains("orphan: search finds what Postgres does not want"), "{words}");
     }
     world.catchword.drain("test", &["annotation"]).await.unwrap();
     for key in [&deleted, &hidden] {
         let (code, words, json) = world.explained(key).await;
         assert_eq!((code, &json["indices"][0]["tombstone"]), (0, &json!(true)), "{words}");
-        assert!(
-            words.contains("has a tombstone") && words.contains("search does not find it"),
-            "{words}"
-        );
+        assert!(words.contains("has a tombstone") && words.contains("search does not find it"), "{words}");
         assert!(words.contains("gone: both sides agree that there is nothing"), "{words}");
     }
     let (code, words, json) = world.explained("00000000-0000-4000-8000-000000000007").await;
@@ -327,10 +248,7 @@ async fn an_orphan_that_postgres_never_had_is_explained() {
     world.put("annotation", key, 2, json!({ "text": "ghost" })).await;
     let (code, words, json) = world.explained(key).await;
     assert_eq!((code, &json["indices"][0]["verdict"]), (1, &json!("orphan")));
-    assert!(
-        words.contains("never had it") && words.contains("has a document, at version 2"),
-        "{words}"
-    );
+    assert!(words.contains("never had it") && words.contains("has a document, at version 2"), "{words}");
     // what it says helps
     let line = words.lines().last().unwrap();
     let typed = line.split("catchword ").nth(1).unwrap();
@@ -350,10 +268,7 @@ async fn what_elasticsearch_cannot_say_is_unknown() {
     assert_eq!((code, &json["indices"][0]["verdict"]), (1, &json!("unknown")));
     assert!(words.contains("could not say: unreachable"), "{words}");
     assert!(words.contains("postgres       has it"), "the other side is told: {words}");
-    assert!(
-        words.ends_with("not known whether it is in step; ask again when Elasticsearch answers\n"),
-        "{words}"
-    );
+    assert!(words.ends_with("not known whether it is in step; ask again when Elasticsearch answers\n"), "{words}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -374,14 +289,8 @@ async fn a_refused_document_and_its_dead_letter_are_explained() {
         world.pass().await;
     }
     let (code, words, json) = world.explained(&key).await;
-    assert_eq!(
-        (code, &json["jobs"], &json["dead"][0]["reason"]),
-        (1, &json!([]), &json!("refused"))
-    );
-    assert!(
-        words.contains("(refused), refused 5 times: strict_dynamic_mapping_exception"),
-        "{words}"
-    );
+    assert_eq!((code, &json["jobs"], &json["dead"][0]["reason"]), (1, &json!([]), &json!("refused")));
+    assert!(words.contains("(refused), refused 5 times: strict_dynamic_mapping_exception"), "{words}");
     assert!(
         words.contains("not in step, and given up: mend what the dead letter says, then: catchword reindex annotation --ids"),
         "{words}"
@@ -413,11 +322,7 @@ async fn a_text_key_cannot_fake_lines_or_move_the_cursor() {
     };
     let world = World::with(layout).await;
     let key = "it's\n  in step, nothing to do\u{1b}[2J\u{202e}";
-    sqlx::query("insert into page values ($1, E'\\x1b]0;title\\x07\\x7f')")
-        .bind(key)
-        .execute(&world.pool)
-        .await
-        .unwrap();
+    sqlx::query("insert into page values ($1, E'\\x1b]0;title\\x07\\x7f')").bind(key).execute(&world.pool).await.unwrap();
     let (code, out, err) = world.run(&["explain", "page", key]).await;
     assert_eq!(code, 1, "{err}");
     assert!(!out.contains(['\u{1b}', '\u{7}', '\u{7f}', '\u{202e}']), "{out:?}");

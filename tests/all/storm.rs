@@ -17,18 +17,11 @@ const STORM: Duration = Duration::from_secs(12);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_lost_stale_or_resurrected_whatever_comes_together() {
-    let seed: u64 = std::env::var("STORM_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok())
-        .unwrap_or_else(rand::random);
+    let seed: u64 = std::env::var("STORM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(rand::random);
     println!("STORM_SEED={seed}");
     let world = Arc::new(World::gated().await);
-    world
-        .sql("insert into document (title, web_uri) select 'title ' || i, 'http://x/' || i from generate_series(1, 5) i")
-        .await;
-    world
-        .sql("create table pool_of_keys as select gen_random_uuid() as id from generate_series(1, 60)")
-        .await;
+    world.sql("insert into document (title, web_uri) select 'title ' || i, 'http://x/' || i from generate_series(1, 5) i").await;
+    world.sql("create table pool_of_keys as select gen_random_uuid() as id from generate_series(1, 60)").await;
 
     let end = Instant::now() + STORM;
     let over = CancellationToken::new();
@@ -56,12 +49,7 @@ async fn nothing_is_lost_stale_or_resurrected_whatever_comes_together() {
         world.jobs().await == 0
     })
     .await;
-    assert_eq!(
-        world
-            .all::<String>("select reason || ' ' || coalesce(last_error, '') from catchword.dead_job")
-            .await,
-        Vec::<String>::new()
-    );
+    assert_eq!(world.all::<String>("select reason || ' ' || coalesce(last_error, '') from catchword.dead_job").await, Vec::<String>::new());
     world.both_sides_agree().await;
     world.noise_is_untouched().await;
     let writes: i64 = world.one("select last_value / 2 from catchword.revision").await;
@@ -90,11 +78,7 @@ async fn write(world: Arc<World>, mut random: StdRng, end: Instant) {
                 7..=8 => "delete from annotation where id = $1 and $2 > 0",
                 _ => "update document set title = 'renamed ' || clock_timestamp() where id = $2 and $1 is not null",
             };
-            let done = sqlx::query(sql)
-                .bind(key)
-                .bind(random.random_range(1..=5_i64))
-                .execute(&mut *transaction)
-                .await;
+            let done = sqlx::query(sql).bind(key).bind(random.random_range(1..=5_i64)).execute(&mut *transaction).await;
             // two writers may deadlock: then one of them begins anew, as any application would
             if done.is_err() {
                 failed = true;

@@ -53,9 +53,7 @@ async fn a_deleted_row_leaves_a_tombstone_with_the_number_of_its_delete() {
     let key = world.in_step("acct:a", "soon gone").await;
     let revision = world.revision(&key).await;
     world.sql(&format!("delete from annotation where id = '{key}'")).await;
-    let recorded: i64 = world
-        .one(&format!("select revision from catchword.tombstone where key = '{key}'"))
-        .await;
+    let recorded: i64 = world.one(&format!("select revision from catchword.tombstone where key = '{key}'")).await;
     assert!(recorded > revision && recorded % 2 == 1);
 
     let outcome = world.pass().await;
@@ -77,9 +75,7 @@ async fn a_delete_that_elasticsearch_was_never_told_of_is_told_before_it_is_sett
 
     let outcome = world.pass().await;
     assert_eq!((outcome.settled, outcome.verdicts), (0, [("untold", 1)].into()));
-    let recorded: i64 = world
-        .one(&format!("select revision from catchword.tombstone where key = '{key}'"))
-        .await;
+    let recorded: i64 = world.one(&format!("select revision from catchword.tombstone where key = '{key}'")).await;
     assert_eq!(world.version("annotation", &key).await, Some(recorded));
     assert_eq!(world.pass().await.settled, 2, "the insert's job and the delete's");
 }
@@ -104,9 +100,7 @@ async fn a_document_without_a_row_is_given_a_number_and_then_a_tombstone() {
 
     let first = world.pass().await;
     assert_eq!((first.settled, first.written, first.verdicts), (0, 0, [("orphan", 1)].into()));
-    let recorded: i64 = world
-        .one(&format!("select revision from catchword.tombstone where key = '{key}'"))
-        .await;
+    let recorded: i64 = world.one(&format!("select revision from catchword.tombstone where key = '{key}'")).await;
     assert_eq!(world.pass().await.written, 1);
     assert_eq!(world.version("annotation", &key).await, Some(recorded));
     assert_eq!(world.pass().await.settled, 1);
@@ -118,12 +112,7 @@ async fn a_document_without_a_row_is_given_a_number_and_then_a_tombstone() {
 async fn an_index_that_is_ahead_of_a_row_is_overtaken() {
     let world = World::new().await;
     let key = world.in_step("acct:a", "the truth").await;
-    assert_eq!(
-        world
-            .put("annotation", &key, 1_000_000_000_000_000, json!({ "text": "not the truth" }))
-            .await,
-        200
-    );
+    assert_eq!(world.put("annotation", &key, 1_000_000_000_000_000, json!({ "text": "not the truth" })).await, 200);
     world.sql(&format!("select catchword.schedule('annotation', array['{key}'])")).await;
 
     let outcome = world.catchword.drain("test", &["annotation"]).await.unwrap();
@@ -140,18 +129,9 @@ async fn an_index_that_is_ahead_of_a_row_is_overtaken() {
 async fn an_index_that_is_ahead_of_a_deleted_or_hidden_row_is_overtaken() {
     let world = World::new().await;
     let (deleted, hidden) = (world.in_step("acct:a", "one").await, world.in_step("acct:a", "two").await);
-    world
-        .sql(&format!(
-            "delete from annotation where id = '{deleted}'; update annotation set deleted = true where id = '{hidden}'"
-        ))
-        .await;
+    world.sql(&format!("delete from annotation where id = '{deleted}'; update annotation set deleted = true where id = '{hidden}'")).await;
     for key in [&deleted, &hidden] {
-        assert_eq!(
-            world
-                .put("annotation", key, 1_000_000_000_000_000, json!({ "text": "undead" }))
-                .await,
-            200
-        );
+        assert_eq!(world.put("annotation", key, 1_000_000_000_000_000, json!({ "text": "undead" })).await, 200);
     }
 
     let outcome = world.catchword.drain("test", &["annotation"]).await.unwrap();
@@ -174,11 +154,7 @@ async fn a_version_too_high_to_be_true_is_a_dead_letter() {
 
     assert_eq!(world.pass().await.buried, 1);
     assert_eq!(world.all::<String>("select reason from catchword.dead_job").await, ["ahead"]);
-    assert_eq!(
-        world.one::<i64>("select last_value from catchword.revision").await,
-        last,
-        "the sequence was left alone"
-    );
+    assert_eq!(world.one::<i64>("select last_value from catchword.revision").await, last, "the sequence was left alone");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -189,21 +165,11 @@ async fn what_elasticsearch_cannot_say_settles_nothing() {
     world.http("POST", &format!("/{}/_close", world.index("annotation")), None).await;
 
     let outcome = world.pass().await;
-    assert_eq!(
-        (outcome.settled, outcome.postponed, outcome.verdicts.clone()),
-        (0, 1, [("unknown", 1)].into()),
-        "{outcome}"
-    );
+    assert_eq!((outcome.settled, outcome.postponed, outcome.verdicts.clone()), (0, 1, [("unknown", 1)].into()), "{outcome}");
     let later: bool = world.one("select scheduled_at between now() + interval '4 seconds' and now() + interval '30 seconds' and attempts = 0 from catchword.job where collection = 'annotation'").await;
     assert!(later, "looked at again in 5 to 30 s, and nothing charged");
 
-    world
-        .http(
-            "POST",
-            &format!("/{}/_open?wait_for_active_shards=1", world.index("annotation")),
-            None,
-        )
-        .await;
+    world.http("POST", &format!("/{}/_open?wait_for_active_shards=1", world.index("annotation")), None).await;
     world.make_due().await;
     assert_eq!(world.pass().await.settled, 1);
     world.noise_is_untouched().await;
@@ -214,9 +180,7 @@ async fn a_row_hidden_from_the_view_and_shown_again_follows() {
     let world = World::new().await;
     let key = world.in_step("acct:a", "x").await;
     for (deleted, found) in [(true, 0), (false, 1), (true, 0), (false, 1)] {
-        world
-            .sql(&format!("update annotation set deleted = {deleted} where id = '{key}'"))
-            .await;
+        world.sql(&format!("update annotation set deleted = {deleted} where id = '{key}'")).await;
         world.catchword.drain("test", &["annotation"]).await.unwrap();
         let revision = world.revision(&key).await;
         assert_eq!(world.version("annotation", &key).await, Some(revision + i64::from(deleted)));

@@ -8,11 +8,7 @@ use crate::common::{Layout, World, eventually, start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plain_insert_is_found_by_search_within_three_seconds_of_a_tick_every_second() {
-    let world = World::with(Layout {
-        tick: "* * * * * *",
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await;
     let worker = start(&world).await;
     eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
 
@@ -37,33 +33,18 @@ async fn a_plain_insert_is_found_by_search_within_three_seconds_of_a_tick_every_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_ends_it_with_exit_code_0_and_its_row_goes() {
-    let world = World::with(Layout {
-        tick: "* * * * * *",
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await;
     let mut worker = start(&world).await;
-    eventually("it shows itself", async || {
-        world.one::<i64>("select count(*) from catchword.worker").await == 1
-    })
-    .await;
+    eventually("it shows itself", async || world.one::<i64>("select count(*) from catchword.worker").await == 1).await;
     worker.signal("-TERM").await;
-    let status = tokio::time::timeout(Duration::from_secs(25), worker.child.wait())
-        .await
-        .unwrap()
-        .unwrap();
+    let status = tokio::time::timeout(Duration::from_secs(25), worker.child.wait()).await.unwrap().unwrap();
     assert_eq!(status.code(), Some(0));
     assert_eq!(world.one::<i64>("select count(*) from catchword.worker").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_in_a_batch_finishes_the_batch() {
-    let world = World::with(Layout {
-        gated: true,
-        tick: "* * * * * *",
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { gated: true, tick: "* * * * * *", ..Layout::default() }).await;
     let gate = world.gate.as_ref().unwrap();
     let mut worker = start(&world).await;
     eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
@@ -72,10 +53,7 @@ async fn sigterm_in_a_batch_finishes_the_batch() {
     gate.holds_something().await;
     worker.signal("-TERM").await;
     gate.pass();
-    let status = tokio::time::timeout(Duration::from_secs(25), worker.child.wait())
-        .await
-        .unwrap()
-        .unwrap();
+    let status = tokio::time::timeout(Duration::from_secs(25), worker.child.wait()).await.unwrap().unwrap();
     assert_eq!(status.code(), Some(0));
     assert_eq!(world.version("annotation", &key).await, Some(world.revision(&key).await));
     assert_eq!(world.jobs().await, 1, "written, and left for the next look");
@@ -83,12 +61,7 @@ async fn sigterm_in_a_batch_finishes_the_batch() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_worker_frees_its_jobs_at_once_and_another_finishes_them() {
-    let world = World::with(Layout {
-        gated: true,
-        tick: "* * * * * *",
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { gated: true, tick: "* * * * * *", ..Layout::default() }).await;
     let gate = world.gate.as_ref().unwrap();
     let mut worker = start(&world).await;
     eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
@@ -110,20 +83,13 @@ async fn a_killed_worker_frees_its_jobs_at_once_and_another_finishes_them() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn health_and_readiness_and_metrics_are_served() {
-    let world = World::with(Layout {
-        tick: "* * * * * *",
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await;
     world.annotate("acct:a", "x").await;
     let worker = start(&world).await;
     eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
     assert_eq!(worker.get(&world, "/healthz").await, (200, "alive\n".into()));
     eventually("settled", async || world.jobs().await == 0).await;
-    eventually("counted", async || {
-        worker.get(&world, "/metrics").await.1.contains("catchword_jobs_settled_total 1")
-    })
-    .await;
+    eventually("counted", async || worker.get(&world, "/metrics").await.1.contains("catchword_jobs_settled_total 1")).await;
     assert_eq!(worker.get(&world, "/nothing").await.0, 404);
 
     world.sql("alter table catchword.installation rename to installation_away").await;
@@ -135,11 +101,7 @@ async fn health_and_readiness_and_metrics_are_served() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_finds_triggers_switched_off_says_so_and_serves_the_others() {
-    let world = World::with(Layout {
-        tick: "* * * * * *",
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await;
     world.sql("alter table bystander disable trigger catchword_deleted").await;
     let _worker = start(&world).await;
     eventually("it is said", async || {
@@ -157,12 +119,7 @@ async fn a_worker_that_finds_triggers_switched_off_says_so_and_serves_the_others
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_cannot_write_is_not_ready_and_says_why_until_it_can() {
-    let world = World::with(Layout {
-        gated: true,
-        tick: "* * * * * *",
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { gated: true, tick: "* * * * * *", ..Layout::default() }).await;
     let gate = world.gate.as_ref().unwrap();
     let worker = start(&world).await;
     eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
@@ -177,10 +134,7 @@ async fn a_worker_that_cannot_write_is_not_ready_and_says_why_until_it_can() {
     .await;
     world.http("POST", &format!("{index}/_open"), None).await;
     world.sql("update catchword.job set scheduled_at = now()").await;
-    eventually("ready again", async || {
-        worker.get(&world, "/readyz").await == (200, "ready\n".into())
-    })
-    .await;
+    eventually("ready again", async || worker.get(&world, "/readyz").await == (200, "ready\n".into())).await;
 
     gate.refuse();
     world.annotate("acct:a", "y").await;

@@ -24,10 +24,7 @@ fn repetitions() -> u32 {
 
 /// Jobs are due at once and there is a tick every second.
 fn quick() -> Layout {
-    Layout {
-        tick: "* * * * * *",
-        ..Layout::default()
-    }
+    Layout { tick: "* * * * * *", ..Layout::default() }
 }
 
 async fn end_of(child: &mut Child) -> ExitStatus {

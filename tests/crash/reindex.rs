@@ -21,20 +21,10 @@ async fn between_two_chunks() {
     for _ in 0..repetitions() {
         let before = last_revision(&world).await;
         let traffic = Traffic::start(&world);
-        let mut reindex = world
-            .binary()
-            .args(REINDEX)
-            .env("CATCHWORD_CRASH", "chunk-committed")
-            .spawn()
-            .unwrap();
+        let mut reindex = world.binary().args(REINDEX).env("CATCHWORD_CRASH", "chunk-committed").spawn().unwrap();
         assert_eq!(end_of(&mut reindex).await.signal(), Some(6));
         world.intent_is_durable().await;
-        assert_eq!(
-            world
-                .all::<i64>("select scheduled from catchword.reindex where finished_at is null")
-                .await,
-            [2500]
-        );
+        assert_eq!(world.all::<i64>("select scheduled from catchword.reindex where finished_at is null").await, [2500]);
         resumed(&world, before, traffic).await;
     }
 }
@@ -69,12 +59,7 @@ async fn last_revision(world: &World) -> i64 {
 async fn resumed(world: &World, before: i64, traffic: Traffic) {
     let (code, _, said) = world.run(&["reindex", "annotation", "--resume"]).await;
     assert_eq!(code, 0, "{said}");
-    assert_eq!(
-        world
-            .one::<i64>("select count(*) from catchword.reindex where finished_at is null")
-            .await,
-        0
-    );
+    assert_eq!(world.one::<i64>("select count(*) from catchword.reindex where finished_at is null").await, 0);
     let untouched = format!("select count(*) from annotation where userid = 'acct:many' and catchword_revision <= {before}");
     assert_eq!(world.one::<i64>(&untouched).await, 0);
     traffic.end().await;

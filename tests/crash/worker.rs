@@ -50,9 +50,7 @@ async fn buried_and_not_committed() {
     let job_and_letter = async || sqlx::query_as::<_, (i64, i64)>(both).fetch_one(&world.pool).await.unwrap();
     for _ in 0..repetitions() {
         let traffic = Traffic::start(&world);
-        world
-            .sql("insert into catchword.job (collection, key, priority, tag) values ('annotation', 'no uuid', 1, 'test')")
-            .await;
+        world.sql("insert into catchword.job (collection, key, priority, tag) values ('annotation', 'no uuid', 1, 'test')").await;
         let mut worker = launch(world.binary().env("CATCHWORD_CRASH", "buried-before-commit")).await;
         assert_eq!(end_of(&mut worker.child).await.signal(), Some(ABORTED));
         assert_eq!(job_and_letter().await, (1, 0), "as if it had never been buried");
@@ -93,9 +91,7 @@ async fn the_commit_is_sent_and_no_answer_comes() {
         command.env("DATABASE_URL", url.as_str());
         // in step already, so that the first batch has something to settle
         let key = world.in_step("acct:b", "x").await;
-        world
-            .sql(&format!("select catchword.schedule('annotation', array['{key}'], 'unheard')"))
-            .await;
+        world.sql(&format!("select catchword.schedule('annotation', array['{key}'], 'unheard')")).await;
         let traffic = Traffic::start(&world);
         killed_without_an_answer(&world, &gate, &["delete from catchword.job where id = any", "COMMIT"], &mut command).await;
         let unheard = "select count(*) from catchword.job where tag = 'unheard'";

@@ -19,9 +19,7 @@ pub const FAREWELL: Duration = Duration::from_secs(10);
 pub async fn open(config: Config, environment: &Environment) -> anyhow::Result<Service> {
     config.collection(Some(COLLECTION)).context("the service needs its collection")?;
     let catchword = Catchword::connect(config, environment).await?;
-    let alias = catchword
-        .readers_alias(COLLECTION)
-        .context("the collection has no alias for readers")?;
+    let alias = catchword.readers_alias(COLLECTION).context("the collection has no alias for readers")?;
     let search = SearchClient::new(&environment.elasticsearch, alias).context("cannot make a client for search")?;
     Ok(Service { catchword, search })
 }

@@ -67,11 +67,7 @@ pub fn normalize(uri: &str) -> Result<String, UriError> {
         // urn:x-pdf:…, doi:…: opaque, and the case of what follows the scheme matters
         _ => url.into(),
     };
-    if normal.len() > MAX_URI_BYTES {
-        Err(UriError::TooLong)
-    } else {
-        Ok(normal)
-    }
+    if normal.len() > MAX_URI_BYTES { Err(UriError::TooLong) } else { Ok(normal) }
 }
 
 /// Escapes of characters that need none become the characters, other escapes upper case (RFC 3986,
@@ -131,10 +127,7 @@ mod tests {
 
     #[test]
     fn a_bare_host_keeps_one_slash() {
-        all_become(
-            &["http://example.org", "https://example.org/", "https://example.org//"],
-            "https://example.org/",
-        );
+        all_become(&["http://example.org", "https://example.org/", "https://example.org//"], "https://example.org/");
     }
 
     #[test]
@@ -150,10 +143,7 @@ mod tests {
 
     #[test]
     fn names_in_other_scripts_meet_their_ascii_form() {
-        all_become(
-            &["http://bücher.example/ü", "http://xn--bcher-kva.example/%c3%bc"],
-            "https://xn--bcher-kva.example/%C3%BC",
-        );
+        all_become(&["http://bücher.example/ü", "http://xn--bcher-kva.example/%c3%bc"], "https://xn--bcher-kva.example/%C3%BC");
     }
 
     #[test]

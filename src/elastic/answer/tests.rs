@@ -38,10 +38,7 @@ fn a_fault_of_the_document_is_refused_without_its_values() {
     );
     let expected = "strict_dynamic_mapping_exception: mapping set to strict, dynamic introduction of [extra] within [_doc] is not allowed";
     assert_eq!(strict, Refused(expected.to_owned()));
-    assert!(matches!(
-        item(400, "illegal_argument_exception", "if _id is specified it must not be empty"),
-        Refused(_)
-    ));
+    assert!(matches!(item(400, "illegal_argument_exception", "if _id is specified it must not be empty"), Refused(_)));
     assert!(matches!(of_item(422, None, None), Refused(_)));
     assert!(matches!(of_item(413, None, None), TooLarge(_)));
 }
@@ -50,11 +47,7 @@ fn a_fault_of_the_document_is_refused_without_its_values() {
 fn a_fault_of_the_index_is_not_the_documents() {
     let blocked = [
         (400, "index_closed_exception", "closed"),
-        (
-            403,
-            "cluster_block_exception",
-            "index [curlprobe-000001] blocked by: [FORBIDDEN/8/index write (api)];",
-        ),
+        (403, "cluster_block_exception", "index [curlprobe-000001] blocked by: [FORBIDDEN/8/index write (api)];"),
         (
             429,
             "cluster_block_exception",
@@ -72,9 +65,7 @@ fn a_fault_of_the_index_is_not_the_documents() {
         ),
     ];
     for (status, error_type, reason) in blocked {
-        let Blocked(text) = item(status, error_type, reason) else {
-            panic!("{error_type}")
-        };
+        let Blocked(text) = item(status, error_type, reason) else { panic!("{error_type}") };
         let start: String = format!("{error_type}: {reason}").chars().take(200).collect();
         assert!(text.starts_with(&start), "{text}");
     }
@@ -93,14 +84,8 @@ fn a_shard_that_is_away_is_named_and_the_documents_are_not() {
 #[test]
 fn overload_and_a_servers_fault_charge_nobody() {
     // not seen: a full queue, a breaker
-    assert!(matches!(
-        item(429, "es_rejected_execution_exception", "rejected execution"),
-        Overloaded(_)
-    ));
-    assert!(matches!(
-        item(503, "circuit_breaking_exception", "[parent] Data too large"),
-        Overloaded(_)
-    ));
+    assert!(matches!(item(429, "es_rejected_execution_exception", "rejected execution"), Overloaded(_)));
+    assert!(matches!(item(503, "circuit_breaking_exception", "[parent] Data too large"), Overloaded(_)));
     assert!(matches!(of_item(429, None, None), Overloaded(_)));
     assert!(matches!(item(500, "null_pointer_exception", ""), Unknown(_)));
 }
@@ -108,9 +93,7 @@ fn overload_and_a_servers_fault_charge_nobody() {
 #[test]
 fn credentials_are_told_from_blocks() {
     let body = br#"{"error":{"root_cause":[],"type":"security_exception","reason":"action [indices:data/write/bulk] is unauthorized for user [reader1] with effective roles [reader], this action is granted by the index privileges [create_doc,create,delete,index,write,all]"},"status":403}"#;
-    let Denied(text) = of_request(403, body) else {
-        panic!("not denied")
-    };
+    let Denied(text) = of_request(403, body) else { panic!("not denied") };
     assert!(text.contains("unauthorized for user [reader1]"), "{text}");
     let body = br#"{"error":{"root_cause":[],"type":"security_exception","reason":"unable to authenticate user [root1] for REST request [/x/_bulk]","header":{"WWW-Authenticate":["ApiKey"]}},"status":401}"#;
     assert!(matches!(of_request(401, body), Denied(_)));
@@ -134,10 +117,7 @@ fn a_whole_request_is_refused_too_large_or_unknown() {
         (400, &b"<html>bad request</html>"[..]),
         (400, br#"{"error":"no handler found for uri [/_nope/x/y/z] and method [POST]"}"#),
         (404, b"default backend"),
-        (
-            405,
-            br#"{"error":"Incorrect HTTP method for uri [/] and method [GET], allowed: [DELETE]","status":405}"#,
-        ),
+        (405, br#"{"error":"Incorrect HTTP method for uri [/] and method [GET], allowed: [DELETE]","status":405}"#),
         (502, b"<html>bad gateway</html>"),
         (503, b""),
         (301, b""),

@@ -4,11 +4,7 @@ use super::*;
 use crate::elastic::bulk::Body;
 
 fn write(key: &str, bytes: usize) -> Write<'_> {
-    Write {
-        key,
-        version: 2,
-        body: Body::Document(Bytes::from(vec![b' '; bytes])),
-    }
+    Write { key, version: 2, body: Body::Document(Bytes::from(vec![b' '; bytes])) }
 }
 
 fn reply(status: u16, body: impl Into<Bytes>) -> Result<Reply, Answer> {
@@ -17,18 +13,12 @@ fn reply(status: u16, body: impl Into<Bytes>) -> Result<Reply, Answer> {
 
 /// A server that applies everything.
 fn applied(writes: &[Write<'_>]) -> Result<Reply, Answer> {
-    let items: Vec<_> = writes
-        .iter()
-        .map(|write| serde_json::json!({ "index": { "_id": write.key, "status": 201 } }))
-        .collect();
+    let items: Vec<_> = writes.iter().map(|write| serde_json::json!({ "index": { "_id": write.key, "status": 201 } })).collect();
     reply(200, serde_json::json!({ "items": items }).to_string())
 }
 
 fn refused() -> Result<Reply, Answer> {
-    reply(
-        400,
-        r#"{"error":{"type":"action_request_validation_exception","reason":"why"},"status":400}"#,
-    )
+    reply(400, r#"{"error":{"type":"action_request_validation_exception","reason":"why"},"status":400}"#)
 }
 
 /// Sends everything to a server, and counts the requests.
@@ -64,23 +54,12 @@ fn a_request_is_bounded_by_bytes() {
 
 #[test]
 fn a_document_above_the_limit_is_never_sent_and_the_others_are() {
-    let writes = [
-        write("a", 1),
-        write("b", MAX_DOCUMENT_BYTES + 1),
-        write("c", MAX_DOCUMENT_BYTES),
-        write("d", 1),
-    ];
+    let writes = [write("a", 1), write("b", MAX_DOCUMENT_BYTES + 1), write("c", MAX_DOCUMENT_BYTES), write("d", 1)];
     let (answers, _) = deliver(&writes, |chunk| {
         assert!(chunk.iter().all(|write| write.key != "b"));
         applied(chunk)
     });
-    assert!(
-        matches!(
-            &answers[..],
-            [Answer::Applied, Answer::TooLarge(_), Answer::Applied, Answer::Applied]
-        ),
-        "{answers:?}"
-    );
+    assert!(matches!(&answers[..], [Answer::Applied, Answer::TooLarge(_), Answer::Applied, Answer::Applied]), "{answers:?}");
 }
 
 #[test]
@@ -89,19 +68,10 @@ fn an_answer_is_matched_by_position_and_id() {
     let one = r#"{"index":{"_id":"a","status":201}}"#;
     let two = r#"{"index":{"_id":"b","status":400,"error":{"type":"document_parsing_exception","reason":"why"}}}"#;
     let answers = read(format!(r#"{{"items":[{one},{two}]}}"#).as_bytes(), &writes).unwrap();
-    assert_eq!(
-        answers,
-        [Answer::Applied, Answer::Refused("document_parsing_exception: why".to_owned())]
-    );
+    assert_eq!(answers, [Answer::Applied, Answer::Refused("document_parsing_exception: why".to_owned())]);
 
     let three = r#"{"index":{"_id":"c","status":201}}"#;
-    for items in [
-        format!("{two},{one}"),
-        one.to_owned(),
-        format!("{one},{two},{three}"),
-        format!("{one},{three}"),
-        String::new(),
-    ] {
+    for items in [format!("{two},{one}"), one.to_owned(), format!("{one},{two},{three}"), format!("{one},{three}"), String::new()] {
         let body = format!(r#"{{"items":[{items}]}}"#);
         assert!(matches!(read(body.as_bytes(), &writes), Err(Answer::Unknown(_))), "{body}");
     }
@@ -121,13 +91,8 @@ fn an_answer_that_is_cut_says_nothing_of_any_write() {
 fn the_one_that_fails_a_whole_request_is_found_and_the_others_are_written() {
     let keys: Vec<String> = (0..MAX_WRITES).map(|n| n.to_string()).collect();
     let writes: Vec<_> = keys.iter().map(|key| write(key, 10)).collect();
-    let (answers, requests) = deliver(&writes, |chunk| {
-        if chunk.iter().any(|write| write.key == "1234") {
-            refused()
-        } else {
-            applied(chunk)
-        }
-    });
+    let (answers, requests) =
+        deliver(&writes, |chunk| if chunk.iter().any(|write| write.key == "1234") { refused() } else { applied(chunk) });
     for (answer, key) in answers.iter().zip(&keys) {
         assert_eq!(matches!(answer, Answer::Refused(_)), key == "1234", "{key}: {answer}");
         assert_eq!(*answer == Answer::Applied, key != "1234");
@@ -142,13 +107,7 @@ fn what_is_too_large_together_goes_in_parts_and_alone_is_too_large() {
         let bytes: usize = chunk.iter().map(Write::weight).sum();
         if bytes > 3000 { reply(413, "") } else { applied(chunk) }
     });
-    assert!(
-        matches!(
-            &answers[..],
-            [Answer::Applied, Answer::Applied, Answer::TooLarge(_), Answer::Applied]
-        ),
-        "{answers:?}"
-    );
+    assert!(matches!(&answers[..], [Answer::Applied, Answer::Applied, Answer::TooLarge(_), Answer::Applied]), "{answers:?}");
 }
 
 #[test]
@@ -171,10 +130,7 @@ fn what_stops_a_request_stops_those_after_it() {
         assert_eq!((answers, requests), (vec![answer; 3 * MAX_WRITES], 1));
     }
     let (answers, requests) = deliver(&writes, |_| reply(429, ""));
-    assert_eq!(
-        (answers, requests),
-        (vec![Answer::Overloaded("status 429".to_owned()); 3 * MAX_WRITES], 1)
-    );
+    assert_eq!((answers, requests), (vec![Answer::Overloaded("status 429".to_owned()); 3 * MAX_WRITES], 1));
 }
 
 #[test]

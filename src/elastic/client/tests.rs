@@ -56,9 +56,7 @@ async fn read_request(stream: &mut TcpStream) -> String {
         let Some((head, body)) = text.split_once("\r\n\r\n") else {
             continue;
         };
-        let length = head
-            .lines()
-            .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+        let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
         if body.len() >= length.unwrap_or(0) {
             return text;
         }
@@ -70,15 +68,8 @@ fn open(url: &str, credentials: Credentials) -> Elastic {
 }
 
 async fn bulk(elastic: &Elastic, limit: Duration) -> Answer {
-    let write = Write {
-        key: "a",
-        version: 2,
-        body: Body::Tombstone,
-    };
-    elastic
-        .bulk(&Target::new("annotation-000001"), &[write], Refresh::No, limit)
-        .await
-        .remove(0)
+    let write = Write { key: "a", version: 2, body: Body::Tombstone };
+    elastic.bulk(&Target::new("annotation-000001"), &[write], Refresh::No, limit).await.remove(0)
 }
 
 #[tokio::test]
@@ -132,23 +123,14 @@ async fn an_answer_that_is_cut_or_not_elasticsearchs_is_unknown() {
 #[tokio::test]
 async fn credentials_are_sent_and_never_shown() {
     let key = Credentials::ApiKey("VnVhQ2ZHY0J6".to_owned());
-    let basic = Credentials::Basic {
-        username: "eva".to_owned(),
-        password: "p@ss".to_owned(),
-    };
-    for (credentials, header) in [
-        (key, "authorization: ApiKey VnVhQ2ZHY0J6"),
-        (basic, "authorization: Basic ZXZhOnBAc3M="),
-    ] {
+    let basic = Credentials::Basic { username: "eva".to_owned(), password: "p@ss".to_owned() };
+    for (credentials, header) in [(key, "authorization: ApiKey VnVhQ2ZHY0J6"), (basic, "authorization: Basic ZXZhOnBAc3M=")] {
         let (url, asked) = serve(vec![Act::Answer(HTML)]).await;
         let elastic = open(&url, credentials);
         bulk(&elastic, LIMIT).await;
         let request = asked.lock().unwrap().remove(0);
         assert!(request.lines().any(|line| line.eq_ignore_ascii_case(header)), "{request}");
-        assert!(
-            request.starts_with("POST /annotation-000001-write/_bulk?require_alias=true&timeout=5s&"),
-            "{request}"
-        );
+        assert!(request.starts_with("POST /annotation-000001-write/_bulk?require_alias=true&timeout=5s&"), "{request}");
         assert!(request.contains("content-type: application/x-ndjson\r\n"), "{request}");
         assert_eq!(format!("{elastic:?}"), format!("Elastic(\"{url}/\")"));
     }

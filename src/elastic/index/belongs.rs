@@ -18,10 +18,7 @@ fn check(target: &Target, alias: &str, installation: Uuid, seen: &Seen) -> Resul
     let found = seen.get(index).ok_or_else(|| Error::NoIndex { index: index.to_owned() })?;
     found.check_owner(index, installation)?;
 
-    let missing = |alias: &str| Error::NoAlias {
-        alias: alias.to_owned(),
-        index: index.to_owned(),
-    };
+    let missing = |alias: &str| Error::NoAlias { alias: alias.to_owned(), index: index.to_owned() };
     let write_alias = target.write_alias();
     match behind(seen, &write_alias)? {
         Some((written, found)) if written == index && found.takes_writes(&write_alias) => {}
@@ -30,10 +27,7 @@ fn check(target: &Target, alias: &str, installation: Uuid, seen: &Seen) -> Resul
     // readers may still see another index while this one is being rebuilt
     let (read, index) = behind(seen, alias)?.ok_or_else(|| missing(alias))?;
     if !index.hides_tombstones(alias) {
-        return Err(Error::NoFilter {
-            alias: alias.to_owned(),
-            index: read.to_owned(),
-        });
+        return Err(Error::NoFilter { alias: alias.to_owned(), index: read.to_owned() });
     }
     Ok(())
 }
@@ -67,25 +61,16 @@ mod tests {
     fn what_is_missing_is_named() {
         let write = json!({ "annotation-000001-write": {} });
         assert!(matches!(found(json!({})), Err(Error::NoIndex { .. })));
-        assert!(matches!(
-            found(json!({ "annotation-000001": { "aliases": write } })),
-            Err(Error::NotOurs { .. })
-        ));
+        assert!(matches!(found(json!({ "annotation-000001": { "aliases": write } })), Err(Error::NotOurs { .. })));
         assert!(matches!(found(json!({ "annotation-000001": ours(write) })), Err(Error::NoAlias { alias, .. }) if alias == "annotation"));
         let read = json!({ "annotation": readers_alias() });
         assert!(
             matches!(found(json!({ "annotation-000001": ours(read) })), Err(Error::NoAlias { alias, .. }) if alias == "annotation-000001-write")
         );
         let bare = json!({ "annotation": {}, "annotation-000001-write": {} });
-        assert!(matches!(
-            found(json!({ "annotation-000001": ours(bare) })),
-            Err(Error::NoFilter { .. })
-        ));
+        assert!(matches!(found(json!({ "annotation-000001": ours(bare) })), Err(Error::NoFilter { .. })));
         let shut = json!({ "annotation": readers_alias(), "annotation-000001-write": { "is_write_index": false } });
-        assert!(matches!(
-            found(json!({ "annotation-000001": ours(shut) })),
-            Err(Error::NoAlias { .. })
-        ));
+        assert!(matches!(found(json!({ "annotation-000001": ours(shut) })), Err(Error::NoAlias { .. })));
     }
 
     #[test]

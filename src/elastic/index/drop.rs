@@ -11,10 +11,7 @@ impl Elastic {
         }
         let path = format!("/{}", percent::encode(index));
         match self.ask(&format!("drop index {index}"), Method::Delete, &path, &[], None).await {
-            Err(Error::Request {
-                answer: Answer::Blocked(why),
-                ..
-            }) if why.starts_with("index_not_found_exception") => Ok(()),
+            Err(Error::Request { answer: Answer::Blocked(why), .. }) if why.starts_with("index_not_found_exception") => Ok(()),
             answered => answered.map(|_| ()),
         }
     }

@@ -42,29 +42,18 @@ impl Elastic {
         let mut next = next_step(plan, &self.see(&names).await?)?;
         if next == Step::Create {
             if self.create(first.index(), &create).await? {
-                return Ok(Ensured {
-                    target: first,
-                    done: Done::Created,
-                });
+                return Ok(Ensured { target: first, done: Done::Created });
             }
             // somebody was faster: what is there now is looked at like any other
             next = next_step(plan, &self.see(&names).await?)?;
         }
         match next {
-            Step::Create => Err(Error::NoIndex {
-                index: first.index().to_owned(),
-            }),
-            Step::Keep(target, missing) if missing.is_empty() => Ok(Ensured {
-                target,
-                done: Done::Existing,
-            }),
+            Step::Create => Err(Error::NoIndex { index: first.index().to_owned() }),
+            Step::Keep(target, missing) if missing.is_empty() => Ok(Ensured { target, done: Done::Existing }),
             Step::Keep(target, missing) => {
                 self.add_aliases(&target, &missing).await?;
                 let names = missing.into_iter().map(|(alias, _)| alias).collect();
-                Ok(Ensured {
-                    target,
-                    done: Done::PutBack(names),
-                })
+                Ok(Ensured { target, done: Done::PutBack(names) })
             }
         }
     }
@@ -78,10 +67,7 @@ impl Elastic {
         let body = Bytes::from(request.to_string());
         match self.ask(&doing, Method::Put, &path, &query, Some(body)).await {
             Ok(_) => Ok(true),
-            Err(Error::Request {
-                answer: Answer::Refused(text),
-                ..
-            }) if text.starts_with("resource_already_exists_exception") => Ok(false),
+            Err(Error::Request { answer: Answer::Refused(text), .. }) if text.starts_with("resource_already_exists_exception") => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -97,14 +83,7 @@ impl Elastic {
             })
             .collect();
         let body = Bytes::from(json!({ "actions": actions }).to_string());
-        self.ask(
-            &format!("put back the aliases of {target}"),
-            Method::Post,
-            "/_aliases",
-            &[],
-            Some(body),
-        )
-        .await?;
+        self.ask(&format!("put back the aliases of {target}"), Method::Post, "/_aliases", &[], Some(body)).await?;
         Ok(())
     }
 }
@@ -131,10 +110,7 @@ fn next_step(plan: &IndexPlan, seen: &Seen) -> Result<Step, Error> {
     let written = behind(seen, &target.write_alias())?;
     if let Some((other, _)) = written.filter(|(name, _)| *name != target.index()) {
         let indices = format!("{other} instead of {target}");
-        return Err(Error::AliasOfMany {
-            alias: target.write_alias(),
-            indices,
-        });
+        return Err(Error::AliasOfMany { alias: target.write_alias(), indices });
     }
     let Some(index) = seen.get(target.index()) else {
         return Ok(Step::Create);
@@ -178,16 +154,9 @@ mod tests {
 
     fn keep(index: &str, put_back: &[&str]) -> Step {
         let options = |alias: &str| {
-            if alias == "annotation" {
-                readers_alias()
-            } else {
-                json!({ "is_write_index": true })
-            }
+            if alias == "annotation" { readers_alias() } else { json!({ "is_write_index": true }) }
         };
-        Step::Keep(
-            Target::new(index),
-            put_back.iter().map(|alias| ((*alias).to_owned(), options(alias))).collect(),
-        )
+        Step::Keep(Target::new(index), put_back.iter().map(|alias| ((*alias).to_owned(), options(alias))).collect())
     }
 
     #[test]
@@ -208,10 +177,7 @@ mod tests {
                 &["annotation-000001-write"],
             ),
         ] {
-            assert_eq!(
-                next(json!({ "annotation-000001": ours(aliases) })).unwrap(),
-                keep("annotation-000001", put_back)
-            );
+            assert_eq!(next(json!({ "annotation-000001": ours(aliases) })).unwrap(), keep("annotation-000001", put_back));
         }
     }
 
@@ -227,20 +193,14 @@ mod tests {
     #[test]
     fn what_is_not_ours_is_refused_by_name() {
         assert!(matches!(next(json!({ "annotation": {} })), Err(Error::NameTaken { .. })));
-        assert!(matches!(
-            next(json!({ "annotation-000001-write": {} })),
-            Err(Error::NameTaken { .. })
-        ));
+        assert!(matches!(next(json!({ "annotation-000001-write": {} })), Err(Error::NameTaken { .. })));
         assert!(matches!(next(json!({ "annotation-000001": {} })), Err(Error::NotOurs { .. })));
         assert!(
             matches!(next(json!({ "legacy": { "aliases": { "annotation": {} } } })), Err(Error::NotOurs { index }) if index == "legacy")
         );
         let mut staging = ours(json!({}));
         staging["mappings"]["_meta"]["catchword"]["installation"] = json!(Uuid::from_u128(8));
-        assert!(matches!(
-            next(json!({ "annotation-000001": staging })),
-            Err(Error::OtherInstallation { .. })
-        ));
+        assert!(matches!(next(json!({ "annotation-000001": staging })), Err(Error::OtherInstallation { .. })));
         let mut other = ours(json!({}));
         other["mappings"]["_meta"]["catchword"]["collection"] = json!("documents");
         assert!(matches!(next(json!({ "annotation-000001": other })), Err(Error::OtherCollection { theirs, .. }) if theirs == "documents"));

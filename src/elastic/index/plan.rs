@@ -29,10 +29,7 @@ impl IndexPlan {
     ///
     /// Pure. What would let a write change on its way, land elsewhere or hide a tombstone's mark is refused.
     pub fn create_request(&self) -> Result<Value, Error> {
-        let refuse = |problem: String| Error::Mapping {
-            collection: self.collection.clone(),
-            problem,
-        };
+        let refuse = |problem: String| Error::Mapping { collection: self.collection.clone(), problem };
         let file = object(&self.mapping, "the file").map_err(refuse)?;
         check_keys(file).map_err(refuse)?;
         let settings = settings(file.get("settings")).map_err(refuse)?;
@@ -60,9 +57,7 @@ impl IndexPlan {
 
         let mut properties = optional_object(mappings.get("properties"), "`mappings.properties`")?;
         if properties.insert(DELETED.to_owned(), json!({ "type": "boolean" })).is_some() {
-            return Err(format!(
-                "`mappings.properties.{DELETED}` is catchword's own: remove it, catchword adds it"
-            ));
+            return Err(format!("`mappings.properties.{DELETED}` is catchword's own: remove it, catchword adds it"));
         }
         mappings.insert("properties".to_owned(), properties.into());
 
@@ -98,9 +93,7 @@ fn settings(given: Option<&Value>) -> Result<Value, String> {
     for name in ["default_pipeline", "final_pipeline"] {
         let nested = settings.get("index").and_then(|index| index.get(name)).is_some();
         if nested || settings.contains_key(name) || settings.contains_key(&format!("index.{name}")) {
-            return Err(format!(
-                "`settings` has `{name}`: remove it, and build the document in the view instead"
-            ));
+            return Err(format!("`settings` has `{name}`: remove it, and build the document in the view instead"));
         }
         settings.insert(format!("index.{name}"), "_none".into());
     }
@@ -153,9 +146,7 @@ fn optional_object(value: Option<&Value>, what: &str) -> Result<Map<String, Valu
 }
 
 fn object<'a>(value: &'a Value, what: &str) -> Result<&'a Map<String, Value>, String> {
-    value
-        .as_object()
-        .ok_or_else(|| format!("{what} is not a JSON object: write {{\"settings\": {{…}}, \"mappings\": {{…}}}}"))
+    value.as_object().ok_or_else(|| format!("{what} is not a JSON object: write {{\"settings\": {{…}}, \"mappings\": {{…}}}}"))
 }
 
 #[cfg(test)]

@@ -36,9 +36,7 @@ impl Elastic {
             // the uuid is there so that an index without aliases and _meta is still seen
             ("filter_path", "*.aliases,*.mappings._meta,*.settings.index.uuid"),
         ];
-        let body = self
-            .ask(&doing, Method::Get, &format!("/{}", names.join(",")), &query, None)
-            .await?;
+        let body = self.ask(&doing, Method::Get, &format!("/{}", names.join(",")), &query, None).await?;
         parse(&doing, &body)
     }
 }
@@ -48,11 +46,7 @@ impl SeenIndex {
         match self.owner("installation") {
             None => Err(Error::NotOurs { index: index.to_owned() }),
             Some(theirs) if theirs == installation.to_string() => Ok(()),
-            Some(theirs) => Err(Error::OtherInstallation {
-                index: index.to_owned(),
-                theirs: theirs.to_owned(),
-                ours: installation,
-            }),
+            Some(theirs) => Err(Error::OtherInstallation { index: index.to_owned(), theirs: theirs.to_owned(), ours: installation }),
         }
     }
 
@@ -74,9 +68,7 @@ impl SeenIndex {
 
     /// Whether a write to this alias ends here. An alias that says `is_write_index: false` is there and takes nothing.
     pub fn takes_writes(&self, alias: &str) -> bool {
-        self.aliases
-            .get(alias)
-            .is_some_and(|alias| alias.get("is_write_index") != Some(&Value::Bool(false)))
+        self.aliases.get(alias).is_some_and(|alias| alias.get("is_write_index") != Some(&Value::Bool(false)))
     }
 
     fn owner(&self, part: &str) -> Option<&str> {
@@ -94,12 +86,6 @@ pub(super) fn behind<'a>(seen: &'a Seen, alias: &str) -> Result<Option<(&'a str,
     if having.next().is_none() {
         return Ok(first.map(|(name, index)| (name.as_str(), index)));
     }
-    let names = seen
-        .iter()
-        .filter(|(_, index)| index.aliases.contains_key(alias))
-        .map(|(name, _)| name.as_str());
-    Err(Error::AliasOfMany {
-        alias: alias.to_owned(),
-        indices: names.collect::<Vec<_>>().join(", "),
-    })
+    let names = seen.iter().filter(|(_, index)| index.aliases.contains_key(alias)).map(|(name, _)| name.as_str());
+    Err(Error::AliasOfMany { alias: alias.to_owned(), indices: names.collect::<Vec<_>>().join(", ") })
 }

@@ -50,27 +50,12 @@ async fn migrating_twice_changes_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trigger_that_is_off_or_gone_is_refused_and_repaired_with_a_new_floor() {
     for (harm, sentence) in [
-        (
-            "alter table item disable trigger catchword_deleted",
-            "trigger catchword_deleted on public.item is disabled",
-        ),
+        ("alter table item disable trigger catchword_deleted", "trigger catchword_deleted on public.item is disabled"),
         ("alter table item disable trigger all", "is disabled"),
-        (
-            "alter table item enable replica trigger catchword_inserted",
-            "trigger catchword_inserted on public.item is disabled",
-        ),
-        (
-            "drop trigger zzz_catchword_revision on item",
-            "trigger zzz_catchword_revision on public.item is missing",
-        ),
-        (
-            "drop function catchword.item_updated() cascade",
-            "trigger catchword_updated on public.item is missing",
-        ),
-        (
-            "drop trigger catchword_item_1_update on label",
-            "trigger catchword_item_1_update on public.label is missing",
-        ),
+        ("alter table item enable replica trigger catchword_inserted", "trigger catchword_inserted on public.item is disabled"),
+        ("drop trigger zzz_catchword_revision on item", "trigger zzz_catchword_revision on public.item is missing"),
+        ("drop function catchword.item_updated() cascade", "trigger catchword_updated on public.item is missing"),
+        ("drop trigger catchword_item_1_update on label", "trigger catchword_item_1_update on public.label is missing"),
     ] {
         let world = attached_with("touches = [{ table = \"label\", column = \"name\", row_column = \"label\" }]").await;
         world.sql("insert into item (id) values (1)").await;
@@ -84,9 +69,7 @@ async fn a_trigger_that_is_off_or_gone_is_refused_and_repaired_with_a_new_floor(
         let done = collection::attach(&world.pool, &config_of_item(&world)).await.unwrap();
         assert_eq!(done, Attached::Stale("repaired".into()), "{harm}");
         assert!(floor(&world).await > before, "nobody knows what changed meanwhile: {harm}");
-        Catchword::connect(world.catchword.config().clone(), &world.environment)
-            .await
-            .unwrap();
+        Catchword::connect(world.catchword.config().clone(), &world.environment).await.unwrap();
     }
 }
 
@@ -96,11 +79,7 @@ async fn a_column_that_was_dropped_is_made_again() {
     world.sql("insert into item (id) values (1)").await;
     let before = floor(&world).await;
     world.sql("drop view item_document").await;
-    assert!(
-        refused_by_connect(&world)
-            .await
-            .contains("the view public.item_document of collection item is gone")
-    );
+    assert!(refused_by_connect(&world).await.contains("the view public.item_document of collection item is gone"));
     world
         .sql(
             "alter table item drop column catchword_revision;
@@ -108,18 +87,9 @@ async fn a_column_that_was_dropped_is_made_again() {
         )
         .await;
     let refusal = refused_by_connect(&world).await;
-    assert!(
-        refusal.contains("the column public.item.catchword_revision is missing; run: catchword migrate"),
-        "{refusal}"
-    );
-    let refusal = collection::attach(&world.pool, &config_of_item(&world))
-        .await
-        .unwrap_err()
-        .to_string();
-    assert!(
-        refusal.contains("revision in the view item_document is not the column catchword_revision"),
-        "{refusal}"
-    );
+    assert!(refusal.contains("the column public.item.catchword_revision is missing; run: catchword migrate"), "{refusal}");
+    let refusal = collection::attach(&world.pool, &config_of_item(&world)).await.unwrap_err().to_string();
+    assert!(refusal.contains("revision in the view item_document is not the column catchword_revision"), "{refusal}");
 
     // as an operator does it in psql, where the view is not looked at
     let done: String = world.one("select catchword.attach('item', 'item', 'id', 'item_document')").await;
@@ -146,10 +116,7 @@ async fn a_later_trigger_that_fires_after_ours_is_refused() {
         )
         .await;
     let refusal = refused_by_connect(&world).await;
-    assert!(
-        refusal.contains("trigger zzzz_later on public.item fires after zzz_catchword_revision"),
-        "{refusal}"
-    );
+    assert!(refusal.contains("trigger zzzz_later on public.item fires after zzz_catchword_revision"), "{refusal}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -163,9 +130,7 @@ async fn a_changed_delay_replaces_the_triggers_and_keeps_the_floor() {
 
     assert_eq!(floor(&world).await, before);
     world.sql("insert into item (id) values (1)").await;
-    let waits: i64 = world
-        .one("select extract(epoch from scheduled_at - enqueued_at)::bigint from catchword.job")
-        .await;
+    let waits: i64 = world.one("select extract(epoch from scheduled_at - enqueued_at)::bigint from catchword.job").await;
     assert_eq!(waits, 5);
     assert_eq!(collection::attach(&world.pool, &config).await.unwrap(), Attached::Unchanged);
 }
@@ -175,11 +140,7 @@ async fn changed_columns_to_watch_or_a_related_table_more_raise_the_floor_and_sa
     let world = attached().await;
     let mut config = config_of_item(&world);
     let mut last = floor(&world).await;
-    let label = Touch {
-        table: "label".into(),
-        column: "name".into(),
-        row_column: "label".into(),
-    };
+    let label = Touch { table: "label".into(), column: "name".into(), row_column: "label".into() };
 
     config.watch = vec!["text".into()];
     let done = collection::attach(&world.pool, &config).await.unwrap();
@@ -205,33 +166,19 @@ async fn changed_columns_to_watch_or_a_related_table_more_raise_the_floor_and_sa
 #[tokio::test(flavor = "multi_thread")]
 async fn detaching_undoes_attaching_and_attaching_again_works() {
     let world = attached_with("touches = [{ table = \"label\", column = \"name\", row_column = \"label\" }]").await;
-    world
-        .sql("insert into item (id) values (1), (2); delete from item where id = 2; insert into label values ('red')")
-        .await;
+    world.sql("insert into item (id) values (1), (2); delete from item where id = 2; insert into label values ('red')").await;
 
     let said = collection::detach(&world.pool, "item").await.unwrap();
-    assert!(
-        said.contains("detached") && said.contains("item.catchword_revision stays, because a view uses it"),
-        "{said}"
-    );
-    assert_eq!(
-        (triggers(&world, "item").await.len(), triggers(&world, "label").await.len()),
-        (0, 0)
-    );
+    assert!(said.contains("detached") && said.contains("item.catchword_revision stays, because a view uses it"), "{said}");
+    assert_eq!((triggers(&world, "item").await.len(), triggers(&world, "label").await.len()), (0, 0));
     let left: i64 = world
         .one("select (select count(*) from catchword.job where collection = 'item') + (select count(*) from catchword.tombstone where collection = 'item')
               + (select count(*) from catchword.collection where name = 'item') + (select count(*) from pg_proc where pronamespace = 'catchword'::regnamespace and proname like 'item%')")
         .await;
     assert_eq!(left, 0);
-    world
-        .sql("insert into item (id) values (3); delete from item where id = 1; truncate label")
-        .await;
+    world.sql("insert into item (id) values (3); delete from item where id = 1; truncate label").await;
     assert_eq!(keys(&world).await, [""; 0]);
-    assert!(
-        refused_by_connect(&world)
-            .await
-            .contains("collection item is not attached; run: catchword migrate")
-    );
+    assert!(refused_by_connect(&world).await.contains("collection item is not attached; run: catchword migrate"));
     assert_eq!(collection::detach(&world.pool, "item").await.unwrap(), "not attached");
 
     let again = collection::attach(&world.pool, &config_of_item(&world)).await.unwrap();
@@ -259,14 +206,8 @@ async fn a_table_that_was_dropped_is_said_to_be_gone_and_can_be_detached() {
     let world = attached().await;
     world.sql("drop table item cascade").await;
     let refusal = refused_by_connect(&world).await;
-    assert!(
-        refusal.contains("the table of collection item is gone; run: catchword detach item"),
-        "{refusal}"
-    );
-    assert_eq!(
-        collection::detach(&world.pool, "item").await.unwrap(),
-        "detached; its table was gone"
-    );
+    assert!(refusal.contains("the table of collection item is gone; run: catchword detach item"), "{refusal}");
+    assert_eq!(collection::detach(&world.pool, "item").await.unwrap(), "detached; its table was gone");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -278,23 +219,14 @@ async fn a_table_that_was_made_anew_under_its_name_is_attached_anew() {
     let done = collection::attach(&world.pool, &config_of_item(&world)).await.unwrap();
     assert_eq!(done, Attached::Stale("repaired".into()));
     assert!(floor(&world).await > before);
-    assert_eq!(
-        world
-            .one::<String>("select key_type from catchword.collection where name = 'item'")
-            .await,
-        "uuid"
-    );
+    assert_eq!(world.one::<String>("select key_type from catchword.collection where name = 'item'").await, "uuid");
     world.sql("insert into item (id) values (gen_random_uuid())").await;
     assert_eq!(keys(&world).await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_migrates_at_once_make_one_attachment() {
-    let world = World::with(Layout {
-        migrated: false,
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { migrated: false, ..Layout::default() }).await;
     let another = Catchword::open(world.catchword.config().clone(), &world.environment).unwrap();
 
     let (first, second) = tokio::join!(world.catchword.migrate(), another.migrate());
@@ -305,20 +237,13 @@ async fn two_migrates_at_once_make_one_attachment() {
         how.sort_by_key(|attached| **attached == Attached::Unchanged);
         assert_eq!(how, [&Attached::Stale("attached".into()), &Attached::Unchanged]);
     }
-    assert_eq!(
-        world.one::<i64>("select count(*) from catchword._migrations").await as usize,
-        migrations()
-    );
-    Catchword::connect(world.catchword.config().clone(), &world.environment)
-        .await
-        .unwrap();
+    assert_eq!(world.one::<i64>("select count(*) from catchword._migrations").await as usize, migrations());
+    Catchword::connect(world.catchword.config().clone(), &world.environment).await.unwrap();
 }
 
 fn migrations() -> usize {
     let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).unwrap();
-    files
-        .filter(|file| file.as_ref().unwrap().file_name().to_string_lossy().starts_with('0'))
-        .count()
+    files.filter(|file| file.as_ref().unwrap().file_name().to_string_lossy().starts_with('0')).count()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -336,9 +261,7 @@ async fn a_migrate_gives_way_while_a_long_transaction_holds_the_table() {
         // writers one after another, each let through within the two seconds that attach waits
         let mut writer = Session::open(&world).await;
         for id in 2..=4 {
-            writer
-                .sql(&format!("set statement_timeout = '2900ms'; insert into item (id) values ({id})"))
-                .await;
+            writer.sql(&format!("set statement_timeout = '2900ms'; insert into item (id) values ({id})")).await;
         }
         assert_eq!(keys(&world).await, ["2", "3", "4"], "with the triggers that were there");
         released.set(true);
@@ -357,18 +280,10 @@ async fn a_migrate_gives_way_while_a_long_transaction_holds_the_table() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_prints_the_statements_and_changes_nothing() {
-    let world = World::with(Layout {
-        migrated: false,
-        ..Layout::default()
-    })
-    .await;
+    let world = World::with(Layout { migrated: false, ..Layout::default() }).await;
     let (code, printed, said) = world.run(&["migrate", "--dry-run"]).await;
     assert_eq!(code, 0, "{said}");
-    for part in [
-        "create table catchword.job",
-        "create or replace trigger zzz_catchword_revision",
-        "annotation-000001",
-    ] {
+    for part in ["create table catchword.job", "create or replace trigger zzz_catchword_revision", "annotation-000001"] {
         assert!(printed.contains(part), "{part}: {printed}");
     }
     assert!(world.one::<bool>("select to_regnamespace('catchword') is null").await);

@@ -22,10 +22,7 @@ async fn a_row_has_an_even_number_that_grows_and_a_delete_an_odd_one_above() {
     let reborn = number(&world, 1).await;
     assert!(reborn > gone && reborn % 2 == 0, "{gone} {reborn}");
     world.sql("truncate item").await;
-    assert!(
-        record(&world, "1").await.unwrap() > reborn,
-        "the record of the later delete replaces the earlier"
-    );
+    assert!(record(&world, "1").await.unwrap() > reborn, "the record of the later delete replaces the earlier");
     assert_eq!(world.one::<i64>("select count(*) from catchword.tombstone").await, 1);
 }
 
@@ -37,10 +34,8 @@ async fn an_update_that_waits_for_a_row_commits_the_higher_number() {
     first.sql("begin; update item set text = 'first' where id = 1").await;
     let waiting = second.waits_for(&world, "update item set text = 'second' where id = 1").await;
     first.sql("update item set text = 'first again' where id = 1").await;
-    let before: i64 = sqlx::query_scalar("select catchword_revision from item where id = 1")
-        .fetch_one(&mut first.connection)
-        .await
-        .unwrap();
+    let before: i64 =
+        sqlx::query_scalar("select catchword_revision from item where id = 1").fetch_one(&mut first.connection).await.unwrap();
     first.sql("commit").await;
     waiting.await.unwrap().1.unwrap();
     assert_eq!(world.one::<String>("select text from item").await, "second");
@@ -64,10 +59,7 @@ async fn with_a_trigger_that_waits(world: &World) -> Session {
 async fn an_insert_that_waits_in_another_trigger_commits_the_higher_number() {
     let world = attached().await;
     let mut holder = with_a_trigger_that_waits(&world).await;
-    let waiting = Session::open(&world)
-        .await
-        .waits_for(&world, "insert into item (id, text) values (1, 'wait')")
-        .await;
+    let waiting = Session::open(&world).await.waits_for(&world, "insert into item (id, text) values (1, 'wait')").await;
 
     world.sql("insert into item (id, text) values (1, 'quick')").await;
     let quick = number(&world, 1).await;
@@ -142,12 +134,8 @@ async fn an_old_snapshot_that_shows_the_deleted_row_does_not_fail_the_insert() {
     let (mut first, mut second) = (Session::open(&world).await, Session::open(&world).await);
     second.sql("begin isolation level repeatable read; select from item").await;
     first.sql("begin; delete from item where id = 1").await;
-    let waiting = second
-        .waits_for(&world, "insert into item (id, text) values (1, 'second life')")
-        .await;
-    first
-        .sql("insert into item (id) values (1); delete from item where id = 1; commit")
-        .await;
+    let waiting = second.waits_for(&world, "insert into item (id, text) values (1, 'second life')").await;
+    first.sql("insert into item (id) values (1); delete from item where id = 1; commit").await;
     let (mut second, done) = waiting.await.unwrap();
     done.unwrap();
     second.sql("commit").await;
@@ -160,10 +148,7 @@ async fn a_truncate_under_an_old_snapshot_is_refused_and_says_what_to_do() {
     let world = attached().await;
     for level in ["repeatable read", "serializable"] {
         let mut connection = world.pool.acquire().await.unwrap();
-        sqlx::raw_sql(sqlx::AssertSqlSafe(format!("begin isolation level {level}")))
-            .execute(&mut *connection)
-            .await
-            .unwrap();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(format!("begin isolation level {level}"))).execute(&mut *connection).await.unwrap();
         let error = sqlx::query("truncate item").execute(&mut *connection).await.unwrap_err();
         let sentence = catchword::Error::from(error).to_string();
         assert!(sentence.contains("read committed") && sentence.contains("use delete"), "{sentence}");

@@ -60,20 +60,14 @@ async fn a_rolled_back_change_of_a_related_row_leaves_nothing() {
 async fn a_thousand_changed_values_leave_a_thousand_touches_and_no_row_is_written() {
     let world = attached_with(LABELS).await;
     world.sql("insert into label select 'l' || i from generate_series(1, 1000) i").await;
-    world
-        .sql("insert into item (id, label) select i, 'l' || i from generate_series(1, 1000) i")
-        .await;
+    world.sql("insert into item (id, label) select i, 'l' || i from generate_series(1, 1000) i").await;
     forget(&world).await;
-    let before: String = world
-        .one("select md5(string_agg(catchword_revision::text, ',' order by id)) from item")
-        .await;
+    let before: String = world.one("select md5(string_agg(catchword_revision::text, ',' order by id)) from item").await;
 
     world.sql("update label set colour = 'dark'").await;
 
     assert_eq!(touches(&world).await.len(), 1000);
-    let after: String = world
-        .one("select md5(string_agg(catchword_revision::text, ',' order by id)) from item")
-        .await;
+    let after: String = world.one("select md5(string_agg(catchword_revision::text, ',' order by id)) from item").await;
     assert_eq!(before, after, "rows are found after the commit, by the worker");
 }
 

@@ -15,9 +15,7 @@ async fn delay_after(world: &World, name: &str, value: &str) -> i64 {
         ))
         .await;
     assert_eq!(keys(world).await, ["1", "1", "1"], "{name} = {value:?}");
-    let waits: Vec<i64> = world
-        .all("select distinct extract(epoch from scheduled_at - enqueued_at)::bigint from catchword.job")
-        .await;
+    let waits: Vec<i64> = world.all("select distinct extract(epoch from scheduled_at - enqueued_at)::bigint from catchword.job").await;
     assert_eq!(waits.len(), 1, "{waits:?}");
     waits[0]
 }
@@ -95,9 +93,7 @@ async fn an_update_of_unwatched_columns_is_passed_over() {
     assert_eq!(keys(&world).await, [""; 0]);
     assert_eq!(number(&world, 1).await, before);
 
-    world
-        .sql("update item set label = 'third', text = case id when 1 then 'a' when 2 then 'changed' end")
-        .await;
+    world.sql("update item set label = 'third', text = case id when 1 then 'a' when 2 then 'changed' end").await;
     assert_eq!(keys(&world).await, ["2"], "of three updated rows one changed what is watched");
     assert_eq!(number(&world, 1).await, before);
 }
@@ -122,9 +118,7 @@ async fn the_key_and_the_revision_are_always_watched() {
 async fn a_number_of_the_writers_own_is_never_taken() {
     let world = attached().await;
     let drawn: i64 = world.one("select last_value from catchword.revision").await;
-    world
-        .sql("insert into item (id, catchword_revision) values (1, 4611686018427387904), (2, -1), (3, null)")
-        .await;
+    world.sql("insert into item (id, catchword_revision) values (1, 4611686018427387904), (2, -1), (3, null)").await;
     world.sql("update item set catchword_revision = 7 where id = 2").await;
     for id in 1..=3 {
         let number = number(&world, id).await;
@@ -136,11 +130,7 @@ async fn a_number_of_the_writers_own_is_never_taken() {
 async fn a_mass_update_is_spaced_and_stands_behind_live_writes() {
     let world = attached_with("delay = \"0s\"").await;
     world.sql("insert into item (id) select generate_series(1, 1000)").await;
-    assert_eq!(
-        world.all::<i32>("select distinct priority from catchword.job").await,
-        [1],
-        "a thousand are still live"
-    );
+    assert_eq!(world.all::<i32>("select distinct priority from catchword.job").await, [1], "a thousand are still live");
     world.sql("insert into item (id) values (1001), (1002)").await;
     forget(&world).await;
 
@@ -170,11 +160,7 @@ async fn mass_inserts_deletes_and_truncates_stand_behind_live_writes_too() {
         "truncate item",
     ] {
         world.sql(statement).await;
-        assert_eq!(
-            world.all::<i32>("select distinct priority from catchword.job").await,
-            [100],
-            "{statement}"
-        );
+        assert_eq!(world.all::<i32>("select distinct priority from catchword.job").await, [100], "{statement}");
         assert_eq!(keys(&world).await.len(), 1001, "{statement}");
         forget(&world).await;
     }

@@ -13,9 +13,7 @@ async fn row_and_job_become_visible_together() {
     assert_eq!(world.one::<String>(seen).await, "0 rows, 0 jobs");
     writer.sql("commit").await;
     assert_eq!(world.one::<String>(seen).await, "1 rows, 1 jobs");
-    let same: bool = world
-        .one("select (select xmin from catchword.job where key = '1') = (select xmin from item where id = 1)")
-        .await;
+    let same: bool = world.one("select (select xmin from catchword.job where key = '1') = (select xmin from item where id = 1)").await;
     assert!(same, "one transaction wrote both");
 }
 
@@ -40,9 +38,7 @@ async fn a_savepoint_that_is_rolled_back_leaves_only_the_outer_job() {
     let world = attached().await;
     let mut writer = Session::open(&world).await;
 
-    writer
-        .sql("begin; insert into item (id) values (1); savepoint inner_part; insert into item (id) values (2)")
-        .await;
+    writer.sql("begin; insert into item (id) values (1); savepoint inner_part; insert into item (id) values (2)").await;
     assert_eq!(writer.attempt("insert into item (id) values (1)").await, Err("23505".into()));
     writer.sql("rollback to inner_part; insert into item (id) values (3); commit").await;
 
@@ -58,9 +54,7 @@ async fn a_connection_killed_before_its_commit_leaves_neither() {
     let mut writer = Session::open(&world).await;
     let pid = writer.pid;
 
-    writer
-        .sql("begin; insert into item (id) values (2); delete from item where id = 1")
-        .await;
+    writer.sql("begin; insert into item (id) values (2); delete from item where id = 1").await;
     world.sql(&format!("select pg_terminate_backend({pid})")).await;
     let gone = format!("select not exists (select from pg_stat_activity where pid = {pid})");
     eventually("the session is gone", async || world.one(&gone).await).await;

@@ -7,13 +7,7 @@ use crate::common::{Layout, World};
 
 async fn with_items(ids: std::ops::RangeInclusive<i64>) -> World {
     let world = attached().await;
-    world
-        .sql(&format!(
-            "insert into item (id, text) select i, 'text' from generate_series({}, {}) i",
-            ids.start(),
-            ids.end()
-        ))
-        .await;
+    world.sql(&format!("insert into item (id, text) select i, 'text' from generate_series({}, {}) i", ids.start(), ids.end())).await;
     forget(&world).await;
     world
 }
@@ -57,9 +51,7 @@ async fn keys_that_move_up_by_one_all_have_numbers_above_their_records() {
     let world = with_items(1..=3).await;
 
     // in the order of the index, so that each key is free when the next row takes it
-    world
-        .sql("do $$ begin for i in reverse 3..1 loop update item set id = i + 1 where id = i; end loop; end $$")
-        .await;
+    world.sql("do $$ begin for i in reverse 3..1 loop update item set id = i + 1 where id = i; end loop; end $$").await;
 
     assert_eq!(world.all::<i64>("select id from item order by id").await, [2, 3, 4]);
     for id in [2, 3] {
@@ -82,12 +74,7 @@ async fn a_truncate_leaves_jobs_and_records_for_every_key() {
     let world = with_items(1..=3).await;
     world.sql("truncate item").await;
     assert_eq!(keys(&world).await, ["1", "2", "3"]);
-    assert_eq!(
-        world
-            .one::<i64>("select count(*) from catchword.tombstone where collection = 'item'")
-            .await,
-        3
-    );
+    assert_eq!(world.one::<i64>("select count(*) from catchword.tombstone where collection = 'item'").await, 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,9 +119,7 @@ async fn a_merge_leaves_jobs_for_what_it_inserted_updated_and_deleted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_delete_and_an_insert_of_one_key_in_one_statement_leave_a_row_that_wins() {
     let world = with_items(1..=1).await;
-    world
-        .sql("with gone as (delete from item where id = 1 returning id) insert into item (id, text) select id, 'reborn' from gone")
-        .await;
+    world.sql("with gone as (delete from item where id = 1 returning id) insert into item (id, text) select id, 'reborn' from gone").await;
     let mut changed = keys(&world).await;
     changed.dedup();
     assert_eq!(changed, ["1"]);
@@ -157,9 +142,7 @@ async fn a_cascade_leaves_jobs_for_the_rows_it_deletes_moves_and_empties() {
     })
     .await;
     world.sql("insert into parent select generate_series(1, 5)").await;
-    world
-        .sql("insert into item (id, parent, owner) values (3, 1, null), (4, null, 1), (5, null, null)")
-        .await;
+    world.sql("insert into item (id, parent, owner) values (3, 1, null), (4, null, 1), (5, null, null)").await;
     forget(&world).await;
 
     world.sql("delete from parent where id = 1").await;
@@ -184,11 +167,7 @@ async fn a_key_of_every_type_is_stored_as_postgres_writes_it() {
     .await;
     let odd = "a/b %c \"d\" 'e' \\ \n\t é 漢 😀 ;-- $1 {view}";
     for (key_type, given, stored) in [
-        (
-            "uuid",
-            "0D0A5C1E-6A3B-4B9E-9D7A-2F1C3E4D5B6A",
-            "0d0a5c1e-6a3b-4b9e-9d7a-2f1c3e4d5b6a",
-        ),
+        ("uuid", "0D0A5C1E-6A3B-4B9E-9D7A-2F1C3E4D5B6A", "0d0a5c1e-6a3b-4b9e-9d7a-2f1c3e4d5b6a"),
         ("bigint", " 9223372036854775807", "9223372036854775807"),
         ("integer", "-0", "0"),
         ("text", odd, odd),
@@ -207,9 +186,7 @@ async fn a_key_of_every_type_is_stored_as_postgres_writes_it() {
             assert_eq!(keys_of(&world, &table).await, [stored], "{statement}");
             forget(&world).await;
         }
-        let recorded: Vec<String> = world
-            .all(&format!("select key from catchword.tombstone where collection = '{table}'"))
-            .await;
+        let recorded: Vec<String> = world.all(&format!("select key from catchword.tombstone where collection = '{table}'")).await;
         assert!(recorded.contains(&stored.to_owned()), "{recorded:?}");
         world.sql(&format!("insert into {table} (id) values ('{quoted}')")).await;
         forget(&world).await;
@@ -221,12 +198,7 @@ async fn a_key_of_every_type_is_stored_as_postgres_writes_it() {
 /// Elasticsearch takes ids of 512 bytes. A longer key is never indexed, but it is the application's right to write it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_too_long_for_elasticsearch_fails_no_write_and_no_burial() {
-    let world = attach(Layout {
-        sql: item("item", "text"),
-        more: collection_lines("item", ""),
-        ..Layout::default()
-    })
-    .await;
+    let world = attach(Layout { sql: item("item", "text"), more: collection_lines("item", ""), ..Layout::default() }).await;
     let hashes = "(select string_agg(md5(i::text), '') from generate_series(1, 100) i)";
     let longest = [
         "repeat('x', 512)".to_owned(),
@@ -247,9 +219,8 @@ async fn a_key_too_long_for_elasticsearch_fails_no_write_and_no_burial() {
         world.sql("truncate item").await;
         forget(&world).await;
     }
-    let recorded: Vec<i32> = world
-        .all("select distinct octet_length(key) from catchword.tombstone where collection = 'item' order by 1")
-        .await;
+    let recorded: Vec<i32> =
+        world.all("select distinct octet_length(key) from catchword.tombstone where collection = 'item' order by 1").await;
     assert_eq!(recorded, [512], "only what can be an id needs a tombstone");
 
     for key in &longest {
@@ -258,11 +229,7 @@ async fn a_key_too_long_for_elasticsearch_fails_no_write_and_no_burial() {
     let ids: Vec<i64> = world.all("select id from catchword.job").await;
     let burials: Vec<_> = ids
         .iter()
-        .map(|id| catchword::job::Burial {
-            id: *id,
-            reason: catchword::job::Reason::BadKey,
-            error: "the key is too long".into(),
-        })
+        .map(|id| catchword::job::Burial { id: *id, reason: catchword::job::Reason::BadKey, error: "the key is too long".into() })
         .collect();
     let mut connection = world.pool.acquire().await.unwrap();
     catchword::job::bury(&mut connection, &burials).await.unwrap();

@@ -16,27 +16,18 @@ impl World {
         let wants = self.wants("").await;
         let has = self.everything_in_the_index().await;
         for (key, (version, body)) in &wants {
-            let Some((seen, source)) = has.get(key) else {
-                panic!("{key} is lost: Postgres wants {version}, the index has nothing")
-            };
+            let Some((seen, source)) = has.get(key) else { panic!("{key} is lost: Postgres wants {version}, the index has nothing") };
             match body {
                 Some(body) => {
                     assert_eq!(seen, version, "{key} is stale or ahead");
                     assert_eq!(source, body, "{key} has other content under version {version}");
                 }
-                None => assert_eq!(
-                    source,
-                    &json!({ "catchword_deleted": true }),
-                    "{key} is a ghost: gone at {version}, seen at {seen}"
-                ),
+                None => assert_eq!(source, &json!({ "catchword_deleted": true }), "{key} is a ghost: gone at {version}, seen at {seen}"),
             }
         }
         for (key, (seen, source)) in &has {
             let gone = source == &json!({ "catchword_deleted": true });
-            assert!(
-                gone || wants.contains_key(key),
-                "{key} is a ghost that Postgres never had, at {seen}"
-            );
+            assert!(gone || wants.contains_key(key), "{key} is a ghost that Postgres never had, at {seen}");
         }
     }
 
@@ -50,15 +41,8 @@ impl World {
         let has = self.everything_in_the_index().await;
         for (key, (version, body)) in wants {
             let seen = has.get(&key).map(|(seen, _)| *seen);
-            let shown = if body.is_some() {
-                seen >= Some(version)
-            } else {
-                seen >= Some(version) || seen.is_none()
-            };
-            assert!(
-                shown,
-                "{key} is forgotten: Postgres wants {version}, the index has {seen:?}, and there is no job"
-            );
+            let shown = if body.is_some() { seen >= Some(version) } else { seen >= Some(version) || seen.is_none() };
+            assert!(shown, "{key} is forgotten: Postgres wants {version}, the index has {seen:?}, and there is no job");
         }
     }
 
@@ -79,10 +63,7 @@ impl World {
         rows.iter()
             .map(|row| {
                 let body: Option<String> = row.get("body");
-                (
-                    row.get("key"),
-                    (row.get("version"), body.map(|body| serde_json::from_str(&body).unwrap())),
-                )
+                (row.get("key"), (row.get("version"), body.map(|body| serde_json::from_str(&body).unwrap())))
             })
             .collect()
     }

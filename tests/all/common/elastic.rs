@@ -36,9 +36,7 @@ impl World {
     /// The version of a key in a collection's index, tombstones included.
     pub async fn version(&self, collection: &str, key: &str) -> Option<i64> {
         let body = json!({ "ids": [key] });
-        let (_, answer) = self
-            .http("POST", &format!("/{}/_mget?_source=false", self.index(collection)), Some(body))
-            .await;
+        let (_, answer) = self.http("POST", &format!("/{}/_mget?_source=false", self.index(collection)), Some(body)).await;
         answer["docs"][0]["_version"].as_i64()
     }
 
@@ -53,9 +51,7 @@ impl World {
     pub async fn found(&self, collection: &str) -> Vec<String> {
         self.http("POST", &format!("/{}/_refresh", self.index(collection)), None).await;
         let query = json!({ "size": 10_000, "_source": false, "sort": ["_doc"] });
-        let (status, answer) = self
-            .http("POST", &format!("/{}/_search", self.alias(collection)), Some(query))
-            .await;
+        let (status, answer) = self.http("POST", &format!("/{}/_search", self.alias(collection)), Some(query)).await;
         assert_eq!(status, 200, "{answer}");
         let hits = answer["hits"]["hits"].as_array().unwrap();
         let mut ids: Vec<String> = hits.iter().map(|hit| hit["_id"].as_str().unwrap().to_owned()).collect();

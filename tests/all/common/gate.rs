@@ -52,12 +52,7 @@ impl Gate {
                 tokio::spawn(connection(client, upstream.clone(), seen.clone(), counted.clone(), noted.clone()));
             }
         });
-        Gate {
-            url,
-            mode,
-            requests,
-            passed,
-        }
+        Gate { url, mode, requests, passed }
     }
 
     pub fn refuse(&self) {

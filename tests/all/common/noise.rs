@@ -7,15 +7,11 @@ const ROWS: i64 = 5;
 impl World {
     /// Puts the noise in place and in step, with a job that waits for tomorrow.
     pub(super) async fn make_noise(&self) {
-        self.sql("insert into bystander (id, text) select i, 'noise ' || i from generate_series(1, 5) i")
-            .await;
-        self.sql("update catchword.job set scheduled_at = now() where collection = 'bystander'")
-            .await;
+        self.sql("insert into bystander (id, text) select i, 'noise ' || i from generate_series(1, 5) i").await;
+        self.sql("update catchword.job set scheduled_at = now() where collection = 'bystander'").await;
         self.catchword.drain("noise", &["bystander"]).await.unwrap();
-        self.sql("select catchword.schedule('bystander', array['1', '2'], 'noise', 1, interval '1 day')")
-            .await;
-        self.put("bystander", "900", 1_000_000_000, serde_json::json!({ "text": "nobody knows me" }))
-            .await;
+        self.sql("select catchword.schedule('bystander', array['1', '2'], 'noise', 1, interval '1 day')").await;
+        self.put("bystander", "900", 1_000_000_000, serde_json::json!({ "text": "nobody knows me" })).await;
     }
 
     /// Waits until Elasticsearch answers a direct write in time: one that has just started, on a busy machine, does not.

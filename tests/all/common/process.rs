@@ -20,9 +20,7 @@ pub async fn start(world: &World) -> Running {
 
 /// The same with a binary whose environment is another.
 pub async fn launch(command: &mut Command) -> Running {
-    command
-        .args(["worker", "--listen", "127.0.0.1:0", "--log", "json"])
-        .stderr(Stdio::piped());
+    command.args(["worker", "--listen", "127.0.0.1:0", "--log", "json"]).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let url = loop {

@@ -85,11 +85,7 @@ impl World {
     }
 
     pub async fn gated() -> World {
-        World::with(Layout {
-            gated: true,
-            ..Layout::default()
-        })
-        .await
+        World::with(Layout { gated: true, ..Layout::default() }).await
     }
 
     pub async fn with(layout: Layout) -> World {
@@ -100,53 +96,27 @@ impl World {
         let id = Uuid::new_v4().simple().to_string();
         let (database, prefix) = (format!("cw_test_{id}"), format!("t{}-", &id[..12]));
         let mut server = PgConnection::connect(&server_url).await.unwrap();
-        sqlx::query(AssertSqlSafe(format!("create database {database}")))
-            .execute(&mut server)
-            .await
-            .unwrap();
+        sqlx::query(AssertSqlSafe(format!("create database {database}"))).execute(&mut server).await.unwrap();
         let mut url = url::Url::parse(&server_url).unwrap();
         url.set_path(&database);
         let database_url = url.to_string();
         let pool = PgPoolOptions::new().max_connections(20).connect(&database_url).await.unwrap();
 
-        let gate = if layout.gated {
-            Some(Gate::before(&elasticsearch).await)
-        } else {
-            None
-        };
+        let gate = if layout.gated { Some(Gate::before(&elasticsearch).await) } else { None };
         let reached = gate.as_ref().map_or(elasticsearch.clone(), |gate| gate.url.clone());
         let environment = environment(&database_url, &reached, &prefix);
         let folder = std::env::temp_dir().join(format!("catchword-test-{id}"));
         let config = write_config(&folder, &layout);
 
         annotations::migrate(&pool).await.unwrap();
-        sqlx::raw_sql(AssertSqlSafe(format!("{BYSTANDER_SQL}{}", layout.sql)))
-            .execute(&pool)
-            .await
-            .unwrap();
+        sqlx::raw_sql(AssertSqlSafe(format!("{BYSTANDER_SQL}{}", layout.sql))).execute(&pool).await.unwrap();
         let catchword = Catchword::open(config.clone(), &environment).unwrap();
         if layout.migrated {
             catchword.migrate().await.unwrap();
         }
-        let catchword = if layout.migrated {
-            Catchword::connect(config, &environment).await.unwrap()
-        } else {
-            catchword
-        };
+        let catchword = if layout.migrated { Catchword::connect(config, &environment).await.unwrap() } else { catchword };
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        let world = World {
-            catchword,
-            pool,
-            environment,
-            database_url,
-            elasticsearch,
-            gate,
-            prefix,
-            client,
-            folder,
-            database,
-            server_url,
-        };
+        let world = World { catchword, pool, environment, database_url, elasticsearch, gate, prefix, client, folder, database, server_url };
         if layout.migrated {
             world.make_noise().await;
             world.warm_up().await;
@@ -156,10 +126,7 @@ impl World {
 
     /// Runs SQL as the test's own superuser.
     pub async fn sql(&self, sql: &str) {
-        sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))
-            .execute(&self.pool)
-            .await
-            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&self.pool).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
 
     /// One value.
@@ -167,10 +134,7 @@ impl World {
     where
         T: Send + Unpin + for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
     {
-        sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
-            .fetch_one(&self.pool)
-            .await
-            .unwrap_or_else(|error| panic!("{sql}: {error}"))
+        sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&self.pool).await.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
     /// All values of one column.
@@ -178,10 +142,7 @@ impl World {
     where
         T: Send + Unpin + for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
     {
-        sqlx::query_scalar(AssertSqlSafe(sql.to_owned()))
-            .fetch_all(&self.pool)
-            .await
-            .unwrap_or_else(|error| panic!("{sql}: {error}"))
+        sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_all(&self.pool).await.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
     /// Inserts an annotation by plain SQL; returns its key.
@@ -212,8 +173,7 @@ impl World {
 
     /// Makes every job of `annotation` due now, as if its time had come.
     pub async fn make_due(&self) {
-        self.sql("update catchword.job set scheduled_at = now() - interval '1 second' where collection = 'annotation'")
-            .await;
+        self.sql("update catchword.job set scheduled_at = now() - interval '1 second' where collection = 'annotation'").await;
     }
 
     /// One pass over `annotation`.
@@ -223,21 +183,17 @@ impl World {
 
     /// The revision of an annotation's row.
     pub async fn revision(&self, key: &str) -> i64 {
-        self.one(&format!("select catchword_revision from annotation where id = '{key}'"))
-            .await
+        self.one(&format!("select catchword_revision from annotation where id = '{key}'")).await
     }
 
     /// The binary, with this world's configuration and environment.
     pub fn binary(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_catchword"));
         command.env_clear();
-        command.env("DATABASE_URL", &self.database_url).env(
-            "ELASTICSEARCH_URL",
-            self.gate.as_ref().map_or(&self.elasticsearch, |gate| &gate.url),
-        );
         command
-            .env("CATCHWORD_INDEX_PREFIX", &self.prefix)
-            .env("CATCHWORD_CONFIG", self.folder.join("catchword.toml"));
+            .env("DATABASE_URL", &self.database_url)
+            .env("ELASTICSEARCH_URL", self.gate.as_ref().map_or(&self.elasticsearch, |gate| &gate.url));
+        command.env("CATCHWORD_INDEX_PREFIX", &self.prefix).env("CATCHWORD_CONFIG", self.folder.join("catchword.toml"));
         command.kill_on_drop(true).stdin(std::process::Stdio::null());
         command
     }
@@ -257,9 +213,7 @@ impl World {
 
     /// Another process' worth of catchword: own pool, own breakers.
     pub async fn another(&self) -> Catchword {
-        Catchword::connect(self.catchword.config().clone(), &self.environment)
-            .await
-            .unwrap()
+        Catchword::connect(self.catchword.config().clone(), &self.environment).await.unwrap()
     }
 }
 
@@ -302,20 +256,13 @@ fn write_config(folder: &PathBuf, layout: &Layout) -> Config {
 /// Leaves nothing behind, also after a panic.
 impl Drop for World {
     fn drop(&mut self) {
-        let (database, server_url, elasticsearch, prefix) = (
-            self.database.clone(),
-            self.server_url.clone(),
-            self.elasticsearch.clone(),
-            self.prefix.clone(),
-        );
+        let (database, server_url, elasticsearch, prefix) =
+            (self.database.clone(), self.server_url.clone(), self.elasticsearch.clone(), self.prefix.clone());
         let swept = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let mut server = PgConnection::connect(&server_url).await.unwrap();
-                sqlx::query(AssertSqlSafe(format!("drop database if exists {database} with (force)")))
-                    .execute(&mut server)
-                    .await
-                    .unwrap();
+                sqlx::query(AssertSqlSafe(format!("drop database if exists {database} with (force)"))).execute(&mut server).await.unwrap();
                 let client = reqwest::Client::builder().no_proxy().build().unwrap();
                 let listed = client
                     .get(format!("{elasticsearch}/_cat/indices/{prefix}*?h=index&expand_wildcards=all"))

@@ -30,18 +30,12 @@ pub struct Elastic {
 
 impl Elastic {
     pub fn new(off: Option<Rule>) -> Elastic {
-        Elastic {
-            documents: BTreeMap::new(),
-            off,
-        }
+        Elastic { documents: BTreeMap::new(), off }
     }
 
     /// Applies a write, if its version is higher, and answers.
     pub fn write(&mut self, message: &Message) -> Answer {
-        let lower = self
-            .documents
-            .get(&message.key)
-            .is_some_and(|(version, _)| *version >= message.version);
+        let lower = self.documents.get(&message.key).is_some_and(|(version, _)| *version >= message.version);
         if lower && self.off != Some(Rule::ExternalVersions) {
             return of_item(409, Some("version_conflict_engine_exception"), Some("current version is higher"));
         }

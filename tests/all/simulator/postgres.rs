@@ -61,13 +61,7 @@ pub struct Postgres {
 
 impl Postgres {
     pub fn new(off: Option<Rule>) -> Postgres {
-        Postgres {
-            now: Committed::default(),
-            sequence: 0,
-            next_job: 0,
-            off,
-            caches: BTreeMap::new(),
-        }
+        Postgres { now: Committed::default(), sequence: 0, next_job: 0, off, caches: BTreeMap::new() }
     }
 
     fn on(&self, rule: Rule) -> bool {
@@ -90,13 +84,7 @@ impl Postgres {
 
     pub fn schedule(&mut self, demand: Demand) {
         self.next_job += 1;
-        self.now.jobs.push(JobRow {
-            id: self.next_job,
-            demand,
-            attempts: 0,
-            due: 0,
-            claimed_by: None,
-        });
+        self.now.jobs.push(JobRow { id: self.next_job, demand, attempts: 0, due: 0, claimed_by: None });
     }
 
     pub fn version(&self, row: &Row) -> i64 {
@@ -104,11 +92,7 @@ impl Postgres {
     }
 
     pub fn content(&self, row: &Row) -> Content {
-        Content {
-            text: row.text,
-            title: self.now.title,
-            view: self.now.view,
-        }
+        Content { text: row.text, title: self.now.title, view: self.now.view }
     }
 
     /// The view: version and document, if it returns the key.

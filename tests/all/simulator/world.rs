@@ -189,9 +189,7 @@ impl Simulation {
     // ---- writers
 
     fn locked(&self, key: Key) -> bool {
-        self.writers
-            .iter()
-            .any(|w| matches!(w, Writer::Changing { key: k, .. } | Writer::Deleting { key: k } if *k == key))
+        self.writers.iter().any(|w| matches!(w, Writer::Changing { key: k, .. } | Writer::Deleting { key: k } if *k == key))
     }
 
     fn write(&mut self, session: usize) {
@@ -226,33 +224,20 @@ impl Simulation {
         }
         let there = self.postgres.now.rows.get(&key).copied();
         let locked = self.locked(key);
-        let inserting = self
-            .writers
-            .iter()
-            .any(|w| matches!(w, Writer::Inserting { key: k, .. } if *k == key));
+        let inserting = self.writers.iter().any(|w| matches!(w, Writer::Inserting { key: k, .. } if *k == key));
         match there {
             // an insert draws first, and waits at the unique index for an open delete
             _ if kind <= 3 && !inserting && (there.is_none() || self.deleting(key).is_some()) => {
                 let revision = self.postgres.draw(session);
                 self.say(format!("session {session} inserts {key}, draws {revision}"));
-                self.writers[session] = Writer::Inserting {
-                    key,
-                    row: Row {
-                        revision,
-                        text,
-                        hidden: false,
-                    },
-                };
+                self.writers[session] = Writer::Inserting { key, row: Row { revision, text, hidden: false } };
             }
             Some(_) if locked => {}
             Some(row) if kind <= 6 => {
                 let revision = self.postgres.draw(session);
                 let hidden = if kind == 6 { !row.hidden } else { row.hidden };
                 self.say(format!("session {session} changes {key}, draws {revision}, hidden {hidden}"));
-                self.writers[session] = Writer::Changing {
-                    key,
-                    row: Row { revision, text, hidden },
-                };
+                self.writers[session] = Writer::Changing { key, row: Row { revision, text, hidden } };
             }
             Some(_) => {
                 self.say(format!("session {session} deletes {key}, open"));
@@ -263,9 +248,7 @@ impl Simulation {
     }
 
     fn deleting(&self, key: Key) -> Option<usize> {
-        self.writers
-            .iter()
-            .position(|w| matches!(w, Writer::Deleting { key: k } if *k == key))
+        self.writers.iter().position(|w| matches!(w, Writer::Deleting { key: k } if *k == key))
     }
 
     fn commit(&mut self, session: usize, open: Writer) {
@@ -297,10 +280,7 @@ impl Simulation {
             Writer::Deleting { key } => {
                 self.postgres.now.rows.remove(&key);
                 self.postgres.record(key, session);
-                self.say(format!(
-                    "session {session} commits the delete of {key}, record {:?}",
-                    self.postgres.now.records.get(&key)
-                ));
+                self.say(format!("session {session} commits the delete of {key}, record {:?}", self.postgres.now.records.get(&key)));
                 self.postgres.schedule(Demand::Index(key));
             }
             Writer::Renaming { title, touched } => {
@@ -331,12 +311,7 @@ impl Simulation {
 
     fn send(&mut self, key: Key, version: i64, body: Body) -> u64 {
         self.next_message += 1;
-        self.network.push(Message {
-            id: self.next_message,
-            key,
-            version,
-            body,
-        });
+        self.network.push(Message { id: self.next_message, key, version, body });
         self.next_message
     }
 
@@ -382,12 +357,7 @@ impl Simulation {
                     Worker::LookedAtElastic { jobs, keys, has }
                 } else {
                     let wants = keys.iter().map(|key| Some(self.postgres.want(*key))).collect();
-                    Worker::HalfLooked {
-                        jobs,
-                        keys,
-                        has: Vec::new(),
-                        wants,
-                    }
+                    Worker::HalfLooked { jobs, keys, has: Vec::new(), wants }
                 }
             }
             Worker::LookedAtElastic { jobs, keys, has } if self.on(Rule::OneStatement) => {
@@ -395,10 +365,7 @@ impl Simulation {
                 self.judge(jobs, keys, &has, &wants)?
             }
             Worker::LookedAtElastic { jobs, keys, has } => {
-                let wants = keys
-                    .iter()
-                    .map(|key| self.postgres.shown(*key).map(|(version, _)| Want::Present(version)))
-                    .collect();
+                let wants = keys.iter().map(|key| self.postgres.shown(*key).map(|(version, _)| Want::Present(version))).collect();
                 Worker::HalfLooked { jobs, keys, has, wants }
             }
             Worker::HalfLooked { jobs, keys, has, wants } => {
@@ -476,11 +443,7 @@ impl Simulation {
         let mut has = Vec::new();
         for key in keys {
             let unknown = self.faults && self.random.random_bool(0.08);
-            has.push(if unknown {
-                Has::Unknown("no answer".into())
-            } else {
-                self.elastic.look(*key)
-            });
+            has.push(if unknown { Has::Unknown("no answer".into()) } else { self.elastic.look(*key) });
         }
         has
     }
@@ -490,31 +453,21 @@ impl Simulation {
         let mut waiting = Vec::new();
         for (n, key) in keys.into_iter().enumerate() {
             let verdict = self.adjusted(compare(wants[n], &has[n]), wants[n], &has[n]);
-            self.say(format!(
-                "{key}: Postgres wants {:?}, Elasticsearch has {:?}: {verdict:?}",
-                wants[n], has[n]
-            ));
+            self.say(format!("{key}: Postgres wants {:?}, Elasticsearch has {:?}: {verdict:?}", wants[n], has[n]));
             if verdict == Verdict::Ahead && !self.explained {
                 return Err(format!("{key} is ahead, and no commit was lost"));
             }
             let sent = match (verdict, wants[n]) {
                 // version and document of one statement, maybe newer than what was looked at
-                (Verdict::Missing | Verdict::Stale, _) => self
-                    .postgres
-                    .shown(key)
-                    .map(|(version, content)| self.send(key, version, Body::Document(content))),
+                (Verdict::Missing | Verdict::Stale, _) => {
+                    self.postgres.shown(key).map(|(version, content)| self.send(key, version, Body::Document(content)))
+                }
                 (Verdict::Untold | Verdict::Orphan, Want::Hidden(n) | Want::Deleted(n)) => Some(self.send(key, n, Body::Tombstone)),
                 _ => None,
             };
             waiting.extend(sent.map(|id| (id, n)));
             let seen = if let Has::Present(version) = has[n] { version } else { 0 };
-            judged.push(Judged {
-                key,
-                want: wants[n],
-                verdict,
-                seen,
-                answer: None,
-            });
+            judged.push(Judged { key, want: wants[n], verdict, seen, answer: None });
         }
         Ok(Worker::Wrote { jobs, judged, waiting })
     }
@@ -559,13 +512,7 @@ impl Simulation {
             let decided = match (&found.answer, found.verdict) {
                 (Some(Answer::Conflict), _) if !self.on(Rule::ConflictIsNotDone) => Fate::Settle,
                 (_, Verdict::Unknown) if !self.on(Rule::UnknownNeverSettles) => Fate::Settle,
-                _ => fate(
-                    &job,
-                    &Finding::Seen {
-                        verdict: found.verdict,
-                        answer: found.answer.clone(),
-                    },
-                ),
+                _ => fate(&job, &Finding::Seen { verdict: found.verdict, answer: found.answer.clone() }),
             };
             let later = self.time + self.random.random_range(1..15);
             if let Some(row) = self.postgres.now.jobs.iter_mut().find(|job| job.id == *id) {
@@ -653,11 +600,7 @@ impl Simulation {
         };
         self.say(format!("somebody writes {} to the index", message.key));
         self.explained = true;
-        let content = Content {
-            text: -1,
-            title: -1,
-            view: -1,
-        };
+        let content = Content { text: -1, title: -1, view: -1 };
         // far above: a number that the sequence is about to draw would be an equal number with another document
         let version = self.postgres.sequence + 1_000_000;
         self.elastic.documents.insert(message.key, (version, Body::Document(content)));
@@ -665,10 +608,7 @@ impl Simulation {
 
     /// The view changes, and `reindex --all --anew`: a new floor, and a job for every key.
     fn anew(&mut self) {
-        let open = self
-            .writers
-            .iter()
-            .any(|w| !matches!(w, Writer::Idle | Writer::Direct { .. } | Writer::Renaming { .. }));
+        let open = self.writers.iter().any(|w| !matches!(w, Writer::Idle | Writer::Direct { .. } | Writer::Renaming { .. }));
         if open && self.on(Rule::FloorUnderLock) {
             return;
         }
@@ -688,12 +628,8 @@ impl Simulation {
     fn check_intent(&mut self) -> Step {
         for key in 0..KEYS {
             let agrees = compare(self.postgres.want(key), &self.elastic.look(key)).is_satisfied();
-            let has_job = self
-                .postgres
-                .now
-                .jobs
-                .iter()
-                .any(|job| matches!(job.demand, Demand::Index(k) if k == key) || job.demand == Demand::Touch);
+            let has_job =
+                self.postgres.now.jobs.iter().any(|job| matches!(job.demand, Demand::Index(k) if k == key) || job.demand == Demand::Touch);
             if !agrees && !has_job && self.off.is_none() && !self.explained {
                 return Err(format!("{key} is forgotten"));
             }
@@ -710,10 +646,7 @@ impl Simulation {
                 Body::Tombstone => None,
             });
             if want != has {
-                return Err(format!(
-                    "{key}: Postgres wants {want:?}, Elasticsearch has {:?}",
-                    self.elastic.documents.get(&key)
-                ));
+                return Err(format!("{key}: Postgres wants {want:?}, Elasticsearch has {:?}", self.elastic.documents.get(&key)));
             }
         }
         Ok(())

@@ -31,10 +31,7 @@ impl Change {
         };
         fields.end("groupid, text, tags, target_uri and shared")?;
         if change == Self::default() {
-            return Err(BadField::new(
-                "body",
-                "changes nothing; name one of groupid, text, tags, target_uri and shared",
-            ));
+            return Err(BadField::new("body", "changes nothing; name one of groupid, text, tags, target_uri and shared"));
         }
         Ok(change)
     }
@@ -47,14 +44,7 @@ mod tests {
     #[test]
     fn only_what_is_named_changes() {
         let change = Change::read(br#"{ "text": "", "tags": [] }"#).unwrap();
-        assert_eq!(
-            change,
-            Change {
-                text: Some(String::new()),
-                tags: Some(vec![]),
-                ..Change::default()
-            }
-        );
+        assert_eq!(change, Change { text: Some(String::new()), tags: Some(vec![]), ..Change::default() });
     }
 
     #[test]

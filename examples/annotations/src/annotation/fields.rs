@@ -16,10 +16,7 @@ pub struct BadField {
 
 impl BadField {
     pub(crate) fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self {
-            field: field.into(),
-            problem: problem.into(),
-        }
+        Self { field: field.into(), problem: problem.into() }
     }
 }
 
@@ -83,10 +80,7 @@ impl Fields {
     pub(super) fn object(&mut self, name: &str) -> Result<Option<Fields>, BadField> {
         match self.left.remove(name) {
             None => Ok(None),
-            Some(Value::Object(left)) => Ok(Some(Self {
-                left,
-                path: format!("{}{name}.", self.path),
-            })),
+            Some(Value::Object(left)) => Ok(Some(Self { left, path: format!("{}{name}.", self.path) })),
             Some(_) => Err(self.bad(name, "must be an object")),
         }
     }

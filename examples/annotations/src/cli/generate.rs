@@ -48,10 +48,7 @@ impl Generate {
         while done < self.count {
             let batch = self.batch().min(self.count - done);
             written += generator.insert_many(&mut conn, batch).await.with_context(|| {
-                format!(
-                    "stopped after {done} of {}; run `annotation-api migrate` first if the tables are missing",
-                    self.count
-                )
+                format!("stopped after {done} of {}; run `annotation-api migrate` first if the tables are missing", self.count)
             })?;
             done += batch;
             progress.show(done);
@@ -72,16 +69,8 @@ impl Generate {
     fn summary(&self, written: Written, took: Duration) -> String {
         let Written { inserted, edited, deleted } = written;
         let there = self.count as u64 - inserted;
-        let there = if there > 0 {
-            format!(" ({there} were there already)")
-        } else {
-            String::new()
-        };
-        format!(
-            "seed {}: inserted {inserted}{there}, edited {edited}, deleted {deleted} in {:.1} s",
-            self.seed,
-            took.as_secs_f64()
-        )
+        let there = if there > 0 { format!(" ({there} were there already)") } else { String::new() };
+        format!("seed {}: inserted {inserted}{there}, edited {edited}, deleted {deleted} in {:.1} s", self.seed, took.as_secs_f64())
     }
 }
 
@@ -95,12 +84,7 @@ struct Progress {
 impl Progress {
     fn new(count: usize) -> Self {
         let now = Instant::now();
-        Self {
-            count,
-            started: now,
-            shown: now,
-            terminal: std::io::stderr().is_terminal(),
-        }
+        Self { count, started: now, shown: now, terminal: std::io::stderr().is_terminal() }
     }
 
     fn show(&mut self, done: usize) {
@@ -112,11 +96,7 @@ impl Progress {
         let rate = done as f64 / self.started.elapsed().as_secs_f64();
         let line = format!("{done} of {} annotations, {rate:.0} per second", self.count);
         // on a terminal the line is written over, and its rest cleared
-        if self.terminal {
-            eprint!("\r{line}\x1b[K")
-        } else {
-            eprintln!("{line}")
-        }
+        if self.terminal { eprint!("\r{line}\x1b[K") } else { eprintln!("{line}") }
     }
 
     fn end(&self) {

@@ -65,9 +65,7 @@ impl Security {
             },
             self.tls(),
         )?;
-        connect(environment.database_url.expose())
-            .await
-            .with_context(|| format!("cannot reach the database {}", environment.database_url))
+        connect(environment.database_url.expose()).await.with_context(|| format!("cannot reach the database {}", environment.database_url))
     }
 }
 
@@ -79,9 +77,5 @@ async fn connect(url: &str) -> Result<PgPool, sqlx::Error> {
     // once without the pool, which would only say that it waited too long, and not for what
     let reached = tokio::time::timeout(PATIENCE, PgConnection::connect_with(&options)).await;
     reached.map_err(|_| sqlx::Error::PoolTimedOut)??.close().await?;
-    PgPoolOptions::new()
-        .max_connections(2)
-        .acquire_timeout(PATIENCE)
-        .connect_with(options)
-        .await
+    PgPoolOptions::new().max_connections(2).acquire_timeout(PATIENCE).connect_with(options).await
 }

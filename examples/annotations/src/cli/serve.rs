@@ -40,14 +40,10 @@ impl Serve {
         log_to_stderr();
         let config = Config::read(&self.config)?;
         let environment = Environment::from_process(self.security.tls())?;
-        let listener = TcpListener::bind(self.listen)
-            .await
-            .with_context(|| format!("cannot listen on {}", self.listen))?;
+        let listener = TcpListener::bind(self.listen).await.with_context(|| format!("cannot listen on {}", self.listen))?;
         let service = open(config, &environment).await?;
         let stop = stop_on_signal()?;
-        let syncing = self
-            .sync
-            .then(|| tokio::spawn(schedule_sync_annotations(service.catchword.clone(), stop.clone())));
+        let syncing = self.sync.then(|| tokio::spawn(schedule_sync_annotations(service.catchword.clone(), stop.clone())));
         println!("listening on http://{}", listener.local_addr()?);
         serve(listener, service, stop.clone()).await.context("cannot serve any longer")?;
         stop.cancel();
@@ -61,11 +57,7 @@ impl Serve {
 /// RUST_LOG says how much; without it what a person wants to know, and not the clock's own chatter.
 fn log_to_stderr() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,tokio_cron_scheduler=warn"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
-        .init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr).init();
 }
 
 /// Lets the batch under way be finished; one that takes too long is released with its connection,

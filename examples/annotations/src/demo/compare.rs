@@ -23,11 +23,7 @@ pub struct Compared {
 
 /// Compares both ways: each row with its document, and each document with its row.
 pub fn compare(rows: &Side, documents: &Side) -> Compared {
-    let mut compared = Compared {
-        rows: rows.len(),
-        documents: documents.len(),
-        ..Compared::default()
-    };
+    let mut compared = Compared { rows: rows.len(), documents: documents.len(), ..Compared::default() };
     for (key, version) in rows {
         match documents.get(key) {
             None => compared.missing.push(key.clone()),

@@ -37,12 +37,7 @@ impl Gate {
         let (stand, seen) = watch::channel(Stand::Open);
         let listener = listen(address)?;
         let keeper = tokio::spawn(keep(address, listener, upstream.into(), seen));
-        Ok(Gate {
-            address,
-            stand,
-            keeper,
-            _port: port,
-        })
+        Ok(Gate { address, stand, keeper, _port: port })
     }
 
     /// Where clients find it.

@@ -21,11 +21,7 @@ pub struct Index {
 impl Index {
     /// The indices whose names begin with `prefix`.
     pub fn new(settings: &ElasticsearchSettings, prefix: &str) -> reqwest::Result<Index> {
-        Ok(Index {
-            client: reqwest::Client::builder().no_proxy().build()?,
-            settings: settings.clone(),
-            prefix: prefix.to_owned(),
-        })
+        Ok(Index { client: reqwest::Client::builder().no_proxy().build()?, settings: settings.clone(), prefix: prefix.to_owned() })
     }
 
     /// The alias that readers of the annotations search.
@@ -49,10 +45,7 @@ impl Index {
             let hits = page["hits"]["hits"].as_array().context("an answer without hits")?;
             for hit in hits {
                 let (id, version) = (hit["_id"].as_str(), hit["_version"].as_i64());
-                documents.insert(
-                    id.context("a hit without an id")?.to_owned(),
-                    version.context("a hit without a version")?,
-                );
+                documents.insert(id.context("a hit without an id")?.to_owned(), version.context("a hit without a version")?);
             }
             let Some(last) = hits.last() else { break };
             search["search_after"] = last["sort"].clone();
@@ -69,13 +62,8 @@ impl Index {
 
     /// The version that the index has of a key at this moment, tombstones included.
     pub async fn version(&self, key: &str) -> anyhow::Result<Option<i64>> {
-        let answer = self
-            .ask(
-                Method::POST,
-                &format!("{}-000001/_mget?_source=false", self.alias()),
-                Some(&json!({ "ids": [key] })),
-            )
-            .await?;
+        let answer =
+            self.ask(Method::POST, &format!("{}-000001/_mget?_source=false", self.alias()), Some(&json!({ "ids": [key] }))).await?;
         Ok(answer["docs"][0]["_version"].as_i64())
     }
 
@@ -96,9 +84,7 @@ impl Index {
     }
 
     async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
-        let mut request = self
-            .client
-            .request(method, format!("{}/{path}", self.settings.url.trim_end_matches('/')));
+        let mut request = self.client.request(method, format!("{}/{path}", self.settings.url.trim_end_matches('/')));
         if let Some(username) = &self.settings.username {
             request = request.basic_auth(username, self.settings.password.as_ref().map(|password| password.expose()));
         }

@@ -54,10 +54,7 @@ impl Size {
     fn clock(self) -> Clock {
         match self {
             Size::Full => Clock::Usual,
-            Size::Fast => Clock::Fast {
-                delay: "3s",
-                tick: "*/3 * * * * *",
-            },
+            Size::Fast => Clock::Fast { delay: "3s", tick: "*/3 * * * * *" },
         }
     }
 }
@@ -88,13 +85,8 @@ pub async fn run(size: Size) -> anyhow::Result<Compared> {
     programs.run("catchword", &["migrate"]).await?;
     let (api, url) = programs.serve().await?;
     let mut worker = programs.work()?;
-    let mut demo = Demo {
-        size,
-        clients: Clients::new(url, bodies.await?)?,
-        database: scratch.connect().await?,
-        scratch: &scratch,
-        gate: &gate,
-    };
+    let mut demo =
+        Demo { size, clients: Clients::new(url, bodies.await?)?, database: scratch.connect().await?, scratch: &scratch, gate: &gate };
     match demo.outage(&mut worker).await {
         Ok(compared) => {
             worker.stop().await?;
@@ -165,20 +157,9 @@ impl Demo<'_> {
         println!("\n4. Both sides, key by key.");
         println!("   {after}");
         if after.rows != well + away {
-            bail!(
-                "{} annotations were answered with 201, and {} rows are there",
-                well + away,
-                after.rows
-            );
+            bail!("{} annotations were answered with 201, and {} rows are there", well + away, after.rows);
         }
-        println!(
-            "   {}",
-            if after.agree() {
-                "They agree: nothing was lost."
-            } else {
-                "They do not agree."
-            }
-        );
+        println!("   {}", if after.agree() { "They agree: nothing was lost." } else { "They do not agree." });
         Ok(after)
     }
 

@@ -39,21 +39,14 @@ impl Programs {
         ] {
             variables.extend(value.map(|value| (name, value)));
         }
-        Programs {
-            variables,
-            folder: scratch.folder.clone(),
-        }
+        Programs { variables, folder: scratch.folder.clone() }
     }
 
     /// Runs a program to its end, which must be a good one.
     pub(super) async fn run(&self, name: &str, words: &[&str]) -> anyhow::Result<()> {
         let ended = self.command(name)?.args(words).stdin(Stdio::null()).output().await?;
         if !ended.status.success() {
-            bail!(
-                "`{name} {}` failed: {}",
-                words.join(" "),
-                String::from_utf8_lossy(&ended.stderr).trim()
-            );
+            bail!("`{name} {}` failed: {}", words.join(" "), String::from_utf8_lossy(&ended.stderr).trim());
         }
         Ok(())
     }
@@ -66,9 +59,7 @@ impl Programs {
         let line = tokio::time::timeout(PATIENCE, lines.next_line()).await;
         match line.context("the annotation service does not start")?? {
             Some(line) => {
-                let url = line
-                    .strip_prefix("listening on ")
-                    .context("the annotation service does not say where it listens")?;
+                let url = line.strip_prefix("listening on ").context("the annotation service does not say where it listens")?;
                 Ok((api, url.to_owned()))
             }
             None => bail!("the annotation service did not start:\n{}", api.tail()),
@@ -82,13 +73,8 @@ impl Programs {
 
     fn start(&self, name: &'static str, words: &[&str]) -> anyhow::Result<Program> {
         let log = self.folder.join(format!("{name}.log"));
-        let child = self
-            .command(name)?
-            .args(words)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(std::fs::File::create(&log)?)
-            .spawn()?;
+        let child =
+            self.command(name)?.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?).spawn()?;
         Ok(Program { name, child, log })
     }
 
@@ -101,16 +87,11 @@ impl Programs {
         let mut command = Command::new(path);
         for (variable, _) in std::env::vars_os() {
             // whatever else is said of Elasticsearch is said of the server, and not of the gate
-            if variable
-                .to_str()
-                .is_some_and(|name| name.starts_with("ELASTICSEARCH_") || name == "DATABASE_URL_FILE")
-            {
+            if variable.to_str().is_some_and(|name| name.starts_with("ELASTICSEARCH_") || name == "DATABASE_URL_FILE") {
                 command.env_remove(variable);
             }
         }
-        command
-            .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .kill_on_drop(true);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value))).kill_on_drop(true);
         Ok(command)
     }
 }

@@ -128,10 +128,7 @@ mod tests {
 
     #[test]
     fn a_fast_clock_changes_delay_and_tick_and_nothing_else() {
-        let fast = config(Clock::Fast {
-            delay: "2s",
-            tick: "*/2 * * * * *",
-        });
+        let fast = config(Clock::Fast { delay: "2s", tick: "*/2 * * * * *" });
         let usual = config(Clock::Usual);
         let changed: Vec<&str> = fast.lines().filter(|line| !usual.lines().any(|other| other == *line)).collect();
         assert_eq!(changed, ["tick = \"*/2 * * * * *\"", "delay = \"2s\""]);

@@ -35,13 +35,7 @@ impl Bars {
             bar
         });
         let now = Instant::now();
-        Bars {
-            bars: bars.collect(),
-            counts: counts.to_vec(),
-            started: now,
-            shown: (now, Vec::new()),
-            now: Vec::new(),
-        }
+        Bars { bars: bars.collect(), counts: counts.to_vec(), started: now, shown: (now, Vec::new()), now: Vec::new() }
     }
 
     /// They are so far now, in the order of their names.
@@ -107,8 +101,6 @@ impl fmt::Display for Saved {
 
 /// A table of two columns; the numbers end in one line.
 pub(super) fn table(rows: &[(&str, u64)]) -> String {
-    let lines = rows
-        .iter()
-        .map(|(name, number)| format!("   {name:<20}{:>10}\n", HumanCount(*number).to_string()));
+    let lines = rows.iter().map(|(name, number)| format!("   {name:<20}{:>10}\n", HumanCount(*number).to_string()));
     lines.collect()
 }

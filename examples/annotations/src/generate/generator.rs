@@ -180,32 +180,19 @@ impl Generator {
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back(Recent {
-            id: insert.id,
-            groupid,
-            page,
-            references,
-        });
+        self.recent.push_back(Recent { id: insert.id, groupid, page, references });
         insert
     }
 
     fn edit(&mut self) -> Option<Edit> {
         let which = self.any_recent()?;
-        Some(Edit {
-            id: self.recent[which].id,
-            updated: self.now,
-            text: world::text(&mut self.rng),
-            tags: world::tags(&mut self.rng),
-        })
+        Some(Edit { id: self.recent[which].id, updated: self.now, text: world::text(&mut self.rng), tags: world::tags(&mut self.rng) })
     }
 
     fn delete(&mut self) -> Option<Remove> {
         let which = self.any_recent()?;
         let gone = self.recent.remove(which)?;
-        Some(Remove {
-            id: gone.id,
-            updated: self.now,
-        })
+        Some(Remove { id: gone.id, updated: self.now })
     }
 
     fn any_recent(&mut self) -> Option<usize> {
@@ -309,10 +296,7 @@ mod tests {
     #[test]
     fn spellings_of_a_page_meet_in_its_normal_form() {
         let inserts = inserts(6, 2_000);
-        let normal: HashSet<_> = inserts
-            .iter()
-            .map(|insert| crate::uri::normalize(&insert.target_uri).unwrap())
-            .collect();
+        let normal: HashSet<_> = inserts.iter().map(|insert| crate::uri::normalize(&insert.target_uri).unwrap()).collect();
         let titles: HashSet<_> = inserts.iter().map(|insert| &insert.title).collect();
         let spelled: HashSet<_> = inserts.iter().map(|insert| &insert.target_uri).collect();
         assert_eq!(normal.len(), titles.len());
@@ -343,11 +327,7 @@ mod tests {
 
     #[test]
     fn more_edits_than_inserts_are_possible() {
-        let edits = Generator::new(8)
-            .edits(3.0)
-            .take(4_000)
-            .filter(|operation| matches!(operation, Operation::Edit(_)))
-            .count();
+        let edits = Generator::new(8).edits(3.0).take(4_000).filter(|operation| matches!(operation, Operation::Edit(_))).count();
         assert!((2_990..=3_000).contains(&edits), "{edits}");
     }
 

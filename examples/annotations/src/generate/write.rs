@@ -89,16 +89,9 @@ impl Batch {
 async fn insert_documents(conn: &mut PgConnection, inserts: &[Insert]) -> Result<(), sqlx::Error> {
     // sorted by address: two generators that meet on new pages then wait for each other in one
     // order, and cannot deadlock
-    let titles: BTreeMap<String, &str> = inserts
-        .iter()
-        .map(|insert| (normal(&insert.target_uri), insert.title.as_str()))
-        .collect();
+    let titles: BTreeMap<String, &str> = inserts.iter().map(|insert| (normal(&insert.target_uri), insert.title.as_str())).collect();
     let (web_uris, titles): (Vec<String>, Vec<&str>) = titles.into_iter().unzip();
-    sqlx::query(include_str!("insert_documents.sql"))
-        .bind(web_uris)
-        .bind(titles)
-        .execute(conn)
-        .await?;
+    sqlx::query(include_str!("insert_documents.sql")).bind(web_uris).bind(titles).execute(conn).await?;
     Ok(())
 }
 
@@ -115,9 +108,7 @@ async fn insert_annotations(conn: &mut PgConnection, inserts: &[Insert]) -> Resu
         .bind(each(inserts, |insert| insert.tags.join(",")))
         .bind(each(inserts, |insert| insert.target_uri.as_str()))
         .bind(each(inserts, |insert| normal(&insert.target_uri)))
-        .bind(each(inserts, |insert| {
-            insert.references.iter().map(Uuid::to_string).collect::<Vec<_>>().join(",")
-        }))
+        .bind(each(inserts, |insert| insert.references.iter().map(Uuid::to_string).collect::<Vec<_>>().join(",")))
         .bind(each(inserts, |insert| insert.shared))
         .execute(conn)
         .await?;

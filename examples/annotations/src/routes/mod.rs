@@ -57,10 +57,7 @@ pub struct Service {
 pub fn router(service: Service) -> Router {
     Router::new()
         .route("/api/annotations", post(create::create))
-        .route(
-            "/api/annotations/{id}",
-            get(show::show).patch(change::change).delete(delete::delete),
-        )
+        .route("/api/annotations/{id}", get(show::show).patch(change::change).delete(delete::delete))
         .route("/api/search", get(search::search))
         .route("/healthz", get(health::health))
         .method_not_allowed_fallback(async || Problem::Method)

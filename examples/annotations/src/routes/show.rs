@@ -11,7 +11,5 @@ use crate::store;
 pub(super) async fn show(State(service): State<Service>, path: Result<Path<String>, PathRejection>) -> Result<Response, Problem> {
     let id = id(path)?;
     let annotation = store::find(service.catchword.pool(), id).await?;
-    annotation
-        .map(|annotation| json(StatusCode::OK, annotation))
-        .ok_or_else(|| no_annotation(id))
+    annotation.map(|annotation| json(StatusCode::OK, annotation)).ok_or_else(|| no_annotation(id))
 }

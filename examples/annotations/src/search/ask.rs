@@ -59,31 +59,17 @@ impl Ask {
             }
         }
         if tags.len() > MAX_TAGS {
-            return Err(BadField::new(
-                "tag",
-                format!("is given more than {MAX_TAGS} times; no annotation has so many"),
-            ));
+            return Err(BadField::new("tag", format!("is given more than {MAX_TAGS} times; no annotation has so many")));
         }
         let url = url.map(|url| normalize(&url).map_err(|error| BadField::new("url", error.to_string())));
         let limit = number("limit", limit, MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
         let offset = number("offset", offset, MAX_WINDOW)?.unwrap_or(0);
         if limit + offset > MAX_WINDOW {
-            return Err(BadField::new(
-                "offset",
-                format!("and limit together go beyond {MAX_WINDOW}; narrow the search"),
-            ));
+            return Err(BadField::new("offset", format!("and limit together go beyond {MAX_WINDOW}; narrow the search")));
         }
         // an empty search box asks for nothing in particular; Elasticsearch would find nothing at all
         let q = q.filter(|words| !words.trim().is_empty());
-        Ok(Self {
-            url: url.transpose()?,
-            user,
-            group,
-            tags,
-            q,
-            limit,
-            offset,
-        })
+        Ok(Self { url: url.transpose()?, user, group, tags, q, limit, offset })
     }
 }
 

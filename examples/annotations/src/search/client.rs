@@ -66,10 +66,7 @@ impl SearchClient {
             }
             (None, Tls::Verified) => transport,
         };
-        Ok(Self {
-            client: Elasticsearch::new(transport.build()?),
-            alias,
-        })
+        Ok(Self { client: Elasticsearch::new(transport.build()?), alias })
     }
 
     /// Searches. What is saved is found after the index's `refresh_interval`.
@@ -126,17 +123,13 @@ fn read(body: &str) -> Result<Found, SearchError> {
         source: Box<RawValue>,
     }
     let answer: Answer = serde_json::from_str(body).map_err(|error| SearchError::Misunderstood(error.to_string()))?;
-    Ok(Found {
-        total: answer.hits.total.value,
-        rows: answer.hits.hits.into_iter().map(|hit| hit.source).collect(),
-    })
+    Ok(Found { total: answer.hits.total.value, rows: answer.hits.hits.into_iter().map(|hit| hit.source).collect() })
 }
 
 /// Elasticsearch's own word for what went wrong: its kind, and not its text, which may quote what was searched for.
 fn reason(body: &str) -> String {
-    let kind = serde_json::from_str::<serde_json::Value>(body)
-        .ok()
-        .and_then(|answer| answer.pointer("/error/type")?.as_str().map(str::to_owned));
+    let kind =
+        serde_json::from_str::<serde_json::Value>(body).ok().and_then(|answer| answer.pointer("/error/type")?.as_str().map(str::to_owned));
     kind.unwrap_or_else(|| "no reason given".to_owned())
 }
 
@@ -176,10 +169,7 @@ mod tests {
 
     #[test]
     fn a_reason_is_its_kind_alone() {
-        assert_eq!(
-            reason(r#"{"error":{"type":"parsing_exception","reason":"[secret]"}}"#),
-            "parsing_exception"
-        );
+        assert_eq!(reason(r#"{"error":{"type":"parsing_exception","reason":"[secret]"}}"#), "parsing_exception");
         assert_eq!(reason("<html>"), "no reason given");
     }
 }

@@ -6,14 +6,8 @@ use super::Ask;
 /// a client types can become a part of the question.
 pub(super) fn query(ask: &Ask) -> Value {
     let term = |field: &str, value: &Option<String>| value.as_ref().map(|value| json!({ "term": { field: value } }));
-    let mut filter: Vec<Value> = [
-        term("target_uri_normalized", &ask.url),
-        term("userid", &ask.user),
-        term("groupid", &ask.group),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let mut filter: Vec<Value> =
+        [term("target_uri_normalized", &ask.url), term("userid", &ask.user), term("groupid", &ask.group)].into_iter().flatten().collect();
     filter.extend(ask.tags.iter().map(|tag| json!({ "term": { "tags": tag } })));
     // in the filter: the order is by time, so nobody needs a score
     filter.extend(ask.q.as_ref().map(|words| {
@@ -41,14 +35,8 @@ mod tests {
 
     #[test]
     fn each_parameter_is_one_condition() {
-        let question = ask(&[
-            ("url", "https://example.org/"),
-            ("user", "u"),
-            ("group", "g"),
-            ("tag", "a"),
-            ("tag", "b"),
-            ("q", "two words"),
-        ]);
+        let question =
+            ask(&[("url", "https://example.org/"), ("user", "u"), ("group", "g"), ("tag", "a"), ("tag", "b"), ("q", "two words")]);
         let filter = question["query"]["bool"]["filter"].as_array().unwrap();
         assert_eq!(filter.len(), 6);
         assert_eq!(filter[0], json!({ "term": { "target_uri_normalized": "https://example.org/" } }));

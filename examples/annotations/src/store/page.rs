@@ -12,26 +12,15 @@ pub(super) async fn page(conn: &mut PgConnection, web_uri: &str, title: Option<&
         },
     };
     if let Some(title) = title {
-        sqlx::query(include_str!("title_page.sql"))
-            .bind(page)
-            .bind(title)
-            .execute(conn)
-            .await?;
+        sqlx::query(include_str!("title_page.sql")).bind(page).bind(title).execute(conn).await?;
     }
     Ok(page)
 }
 
 async fn find_page(conn: &mut PgConnection, web_uri: &str) -> Result<Option<i64>, sqlx::Error> {
-    sqlx::query_scalar(include_str!("find_page.sql"))
-        .bind(web_uri)
-        .fetch_optional(conn)
-        .await
+    sqlx::query_scalar(include_str!("find_page.sql")).bind(web_uri).fetch_optional(conn).await
 }
 
 async fn insert_page(conn: &mut PgConnection, web_uri: &str, title: Option<&str>) -> Result<Option<i64>, sqlx::Error> {
-    sqlx::query_scalar(include_str!("insert_page.sql"))
-        .bind(web_uri)
-        .bind(title)
-        .fetch_optional(conn)
-        .await
+    sqlx::query_scalar(include_str!("insert_page.sql")).bind(web_uri).bind(title).fetch_optional(conn).await
 }

@@ -40,11 +40,7 @@ async fn interrupted_it_ends_its_programs_and_drops_what_it_made() {
 async fn when_its_worker_dies_it_says_so_fails_and_drops_what_it_made() {
     let mut demo = Demo::start().await;
     demo.until("2. Elasticsearch is away").await;
-    let worker = demo
-        .programs()
-        .into_iter()
-        .find(|pid| command_line(*pid).contains("worker"))
-        .unwrap();
+    let worker = demo.programs().into_iter().find(|pid| command_line(*pid).contains("worker")).unwrap();
     signal("-KILL", worker).await;
     let left = demo.left();
     let (code, _, stderr) = demo.end().await;
@@ -68,27 +64,17 @@ async fn one_document_too_many_is_a_disagreement_and_exit_code_1() {
     let left = demo.left();
     let (code, stdout, stderr) = demo.end().await;
     assert_eq!(code, Some(1), "{stdout}{stderr}");
-    assert!(
-        stdout.contains("2,200 rows, 2,201 documents: 0 missing, 1 without a row, 0 of another version"),
-        "{stdout}"
-    );
+    assert!(stdout.contains("2,200 rows, 2,201 documents: 0 missing, 1 without a row, 0 of another version"), "{stdout}");
     assert!(stdout.contains("They do not agree."), "{stdout}");
     left.is_nothing().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_refuses_an_elasticsearch_that_its_gate_cannot_stand_before() {
-    let ended = Command::new(ANNOTATION_DEMO)
-        .env("ELASTICSEARCH_URL", "https://127.0.0.1:9200")
-        .output()
-        .await
-        .unwrap();
+    let ended = Command::new(ANNOTATION_DEMO).env("ELASTICSEARCH_URL", "https://127.0.0.1:9200").output().await.unwrap();
     assert_eq!(ended.status.code(), Some(2));
     let stderr = String::from_utf8_lossy(&ended.stderr);
-    assert!(
-        stderr.contains("needs an Elasticsearch without TLS; unset ELASTICSEARCH_URL"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("needs an Elasticsearch without TLS; unset ELASTICSEARCH_URL"), "{stderr}");
 }
 
 /// The short demo, running.
@@ -102,24 +88,12 @@ struct Demo {
 impl Demo {
     async fn start() -> Demo {
         let catchword = Path::new(ANNOTATION_DEMO).with_file_name("catchword");
-        assert!(
-            catchword.is_file(),
-            "the demo runs catchword's own binary: cargo build --workspace --bins"
-        );
+        assert!(catchword.is_file(), "the demo runs catchword's own binary: cargo build --workspace --bins");
         let mut demo = Command::new(ANNOTATION_DEMO);
-        demo.arg("--fast")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
+        demo.arg("--fast").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = demo.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut demo = Demo {
-            child,
-            lines,
-            seen: String::new(),
-            prefix: String::new(),
-        };
+        let mut demo = Demo { child, lines, seen: String::new(), prefix: String::new() };
         let line = demo.until("indices of its own (").await;
         let named = line.split_once('(').and_then(|(_, rest)| rest.split_once('*'));
         demo.prefix = named.unwrap().0.to_owned();
@@ -138,9 +112,7 @@ impl Demo {
             }
             panic!("it ended before it said {said:?}: {}", self.seen)
         };
-        tokio::time::timeout(PATIENCE, reading)
-            .await
-            .unwrap_or_else(|_| panic!("never said {said:?}"))
+        tokio::time::timeout(PATIENCE, reading).await.unwrap_or_else(|_| panic!("never said {said:?}"))
     }
 
     /// Its exit code, what it said, and what it complained of.
@@ -176,9 +148,7 @@ impl Demo {
     }
 
     fn left(&self) -> Left {
-        Left {
-            prefix: self.prefix.clone(),
-        }
+        Left { prefix: self.prefix.clone() }
     }
 
     async fn is_there(&self) -> bool {
@@ -203,11 +173,7 @@ impl Left {
     async fn databases(&self) -> i64 {
         let mut server = PgConnection::connect(environment().database_url.expose()).await.unwrap();
         let name = format!("catchword_{}", self.prefix.trim_end_matches('-').replace('-', "_"));
-        sqlx::query_scalar("select count(*) from pg_database where datname = $1")
-            .bind(name)
-            .fetch_one(&mut server)
-            .await
-            .unwrap()
+        sqlx::query_scalar("select count(*) from pg_database where datname = $1").bind(name).fetch_one(&mut server).await.unwrap()
     }
 }
 
@@ -216,14 +182,7 @@ fn environment() -> Environment {
 }
 
 async fn signal(signal: &str, pid: u32) {
-    assert!(
-        Command::new("kill")
-            .args([signal, &pid.to_string()])
-            .status()
-            .await
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().await.unwrap().success());
 }
 
 fn command_line(pid: u32) -> String {

@@ -17,11 +17,7 @@ async fn an_annotation_is_in_the_index_when_the_answer_comes_and_its_job_is_sett
     let answered = Instant::now();
     assert_eq!((saved.status, saved.header("catchword-direct")), (201, Some("indexed")));
     let id = saved.body["id"].as_str().unwrap();
-    let revision = async || {
-        world
-            .number(&format!("select catchword_revision from annotation where id = '{id}'"))
-            .await
-    };
+    let revision = async || world.number(&format!("select catchword_revision from annotation where id = '{id}'")).await;
     let seen = async || world.scratch.index.version(id).await.unwrap();
     assert_eq!(seen().await, Some(revision().await));
 
@@ -50,9 +46,7 @@ async fn a_deleted_annotation_is_gone_from_the_index_when_the_answer_comes() {
     let kept = world.save(json!({})).await;
     let deleted = world.send("DELETE", &format!("/api/annotations/{id}"), None).await;
     assert_eq!((deleted.status, deleted.header("catchword-direct")), (200, Some("indexed")));
-    let revision = world
-        .number(&format!("select catchword_revision from annotation where id = '{id}'"))
-        .await;
+    let revision = world.number(&format!("select catchword_revision from annotation where id = '{id}'")).await;
     assert_eq!(world.scratch.index.version(&id).await.unwrap(), Some(revision + 1), "a tombstone");
     world.finds("user=acct:mina@test", &[&kept]).await;
     world.settle_everything().await;

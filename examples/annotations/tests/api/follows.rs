@@ -12,9 +12,7 @@ async fn a_renamed_user_is_found_by_the_new_name_and_no_longer_by_the_old_one() 
     let other = world.save(json!({ "userid": "acct:other@test" })).await;
     world.finds("user=acct:maiden@test", &[&b, &a]).await;
 
-    world
-        .sql("update annotation set userid = 'acct:married@test' where userid = 'acct:maiden@test'")
-        .await;
+    world.sql("update annotation set userid = 'acct:married@test' where userid = 'acct:maiden@test'").await;
     world.settle_everything().await;
 
     world.finds("user=acct:married@test", &[&b, &a]).await;
@@ -73,14 +71,10 @@ async fn a_changed_title_reaches_every_annotation_of_the_page() {
     let page = json!({ "title": "Wallabies" });
     let a = world.save(json!({ "document": page })).await;
     let b = world.save(json!({ "userid": "acct:other@test" })).await;
-    let elsewhere = world
-        .save(json!({ "target_uri": "https://test.example/elsewhere", "document": page }))
-        .await;
+    let elsewhere = world.save(json!({ "target_uri": "https://test.example/elsewhere", "document": page })).await;
     world.finds("q=wallabies", &[&elsewhere, &b, &a]).await;
 
-    world
-        .sql("update document set title = 'Bandicoots' where web_uri = 'https://test.example/page'")
-        .await;
+    world.sql("update document set title = 'Bandicoots' where web_uri = 'https://test.example/page'").await;
     world.settle_everything().await;
 
     world.finds("q=bandicoots", &[&b, &a]).await;
@@ -93,14 +87,10 @@ async fn a_soft_delete_is_found_no_more_and_a_restored_row_is_found_again() {
     let world = World::new().await;
     let id = world.save(json!({})).await;
     world.finds("user=acct:mina@test", &[&id]).await;
-    world
-        .sql("update annotation set deleted = true where userid = 'acct:mina@test'")
-        .await;
+    world.sql("update annotation set deleted = true where userid = 'acct:mina@test'").await;
     world.settle_everything().await;
     world.finds("user=acct:mina@test", &[]).await;
-    world
-        .sql("update annotation set deleted = false where userid = 'acct:mina@test'")
-        .await;
+    world.sql("update annotation set deleted = false where userid = 'acct:mina@test'").await;
     world.settle_everything().await;
     world.finds("user=acct:mina@test", &[&id]).await;
     world.both_sides_agree().await;

@@ -20,20 +20,12 @@ async fn with_elasticsearch_refusing_writes_succeed_at_once_and_are_found_when_i
     world.gate.close();
     let mut saved = vec![before.clone()];
     for n in 0..10 {
-        let answer = world
-            .send("POST", "/api/annotations", Some(annotation(json!({ "text": n.to_string() }))))
-            .await;
+        let answer = world.send("POST", "/api/annotations", Some(annotation(json!({ "text": n.to_string() })))).await;
         is_left(&answer, 201);
         assert!(answer.took < FAST, "took {:?}", answer.took);
         saved.push(answer.body["id"].as_str().unwrap().to_owned());
     }
-    let changed = world
-        .send(
-            "PATCH",
-            &format!("/api/annotations/{}", saved[1]),
-            Some(json!({ "text": "changed" })),
-        )
-        .await;
+    let changed = world.send("PATCH", &format!("/api/annotations/{}", saved[1]), Some(json!({ "text": "changed" }))).await;
     is_left(&changed, 200);
     let deleted = world.send("DELETE", &format!("/api/annotations/{before}"), None).await;
     is_left(&deleted, 200);
@@ -115,10 +107,7 @@ async fn with_every_connection_taken_a_request_is_503_and_no_hang() {
     for _ in 0..pool.options().get_max_connections() {
         taken.push(pool.acquire().await.unwrap());
     }
-    let (read, saved) = tokio::join!(
-        world.send("GET", &path, None),
-        world.send("POST", "/api/annotations", Some(annotation(json!({})))),
-    );
+    let (read, saved) = tokio::join!(world.send("GET", &path, None), world.send("POST", "/api/annotations", Some(annotation(json!({})))),);
     for answer in [read, saved] {
         is_away(&answer, Duration::from_secs(15));
     }
@@ -131,20 +120,13 @@ async fn a_row_that_somebody_holds_is_503_and_not_a_fault_of_the_service() {
     let world = World::new().await;
     let id = world.save(json!({})).await;
     let mut holder = world.scratch.connect().await.unwrap();
-    sqlx::raw_sql("begin; update annotation set text = 'held'")
-        .execute(&mut holder)
-        .await
-        .unwrap();
-    let answer = world
-        .send("PATCH", &format!("/api/annotations/{id}"), Some(json!({ "text": "x" })))
-        .await;
+    sqlx::raw_sql("begin; update annotation set text = 'held'").execute(&mut holder).await.unwrap();
+    let answer = world.send("PATCH", &format!("/api/annotations/{id}"), Some(json!({ "text": "x" }))).await;
     assert_eq!(answer.status, 503, "{}", answer.body);
     assert!(answer.header("retry-after").is_some());
     assert_eq!(answer.body["error"], "somebody else is changing this at the moment");
     sqlx::raw_sql("rollback").execute(&mut holder).await.unwrap();
-    let answer = world
-        .send("PATCH", &format!("/api/annotations/{id}"), Some(json!({ "text": "x" })))
-        .await;
+    let answer = world.send("PATCH", &format!("/api/annotations/{id}"), Some(json!({ "text": "x" }))).await;
     assert_eq!(answer.status, 200, "{}", answer.body);
 }
 
@@ -154,22 +136,13 @@ async fn says_search_is_away(world: &World) {
 }
 
 fn is_left(answer: &Answer, status: u16) {
-    assert_eq!(
-        (answer.status, answer.header("catchword-direct")),
-        (status, Some("left")),
-        "{}",
-        answer.body
-    );
+    assert_eq!((answer.status, answer.header("catchword-direct")), (status, Some("left")), "{}", answer.body);
 }
 
 fn is_away(answer: &Answer, within: Duration) {
     assert_eq!(answer.status, 503, "{}", answer.body);
     let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&seconds));
-    assert!(
-        answer.body["error"].as_str().unwrap().contains("away for the moment"),
-        "{}",
-        answer.body
-    );
+    assert!(answer.body["error"].as_str().unwrap().contains("away for the moment"), "{}", answer.body);
     assert!(answer.took < within, "took {:?}", answer.took);
 }

@@ -41,11 +41,10 @@ impl Running {
     async fn end(mut self) -> (Option<i32>, String) {
         let mut log = String::new();
         let mut stderr = self.child.stderr.take().unwrap();
-        let (status, _) = tokio::time::timeout(Duration::from_secs(30), async {
-            tokio::join!(self.child.wait(), stderr.read_to_string(&mut log))
-        })
-        .await
-        .expect("ends");
+        let (status, _) =
+            tokio::time::timeout(Duration::from_secs(30), async { tokio::join!(self.child.wait(), stderr.read_to_string(&mut log)) })
+                .await
+                .expect("ends");
         (status.unwrap().code(), log)
     }
 }
@@ -59,10 +58,7 @@ async fn a_stop_lets_the_request_under_way_end_and_exits_0() {
 
     // a change that waits for a row that is held, so that the stop comes in its middle
     let mut holder = world.scratch.connect().await.unwrap();
-    sqlx::raw_sql("begin; update annotation set text = 'held'")
-        .execute(&mut holder)
-        .await
-        .unwrap();
+    sqlx::raw_sql("begin; update annotation set text = 'held'").execute(&mut holder).await.unwrap();
     let request = tokio::spawn({
         let (url, path) = (running.url.clone(), path.clone());
         async move { send(&client(), &url, "PATCH", &path, Some(br#"{ "text": "changed" }"#.to_vec())).await }
@@ -74,9 +70,7 @@ async fn a_stop_lets_the_request_under_way_end_and_exits_0() {
     .await;
     running.terminate().await;
     eventually("no new connection is taken", async || {
-        tokio::net::TcpStream::connect(running.url.trim_start_matches("http://"))
-            .await
-            .is_err()
+        tokio::net::TcpStream::connect(running.url.trim_start_matches("http://")).await.is_err()
     })
     .await;
     assert!(!request.is_finished());
@@ -97,10 +91,7 @@ async fn serve_with_sync_runs_sync_annotations_itself_and_its_log_says_so() {
     world
         .sql("insert into annotation (userid, target_uri, target_uri_normalized) values ('acct:psql@test', 'https://test.example', 'https://test.example/')")
         .await;
-    eventually("it is found, though nobody here ran a pass", async || {
-        world.found("user=acct:psql@test").await.len() == 1
-    })
-    .await;
+    eventually("it is found, though nobody here ran a pass", async || world.found("user=acct:psql@test").await.len() == 1).await;
     eventually("its job is settled", async || world.jobs().await == 0).await;
     running.terminate().await;
     let (code, log) = running.end().await;
@@ -113,14 +104,7 @@ async fn serve_with_sync_runs_sync_annotations_itself_and_its_log_says_so() {
 async fn serve_without_sync_leaves_the_jobs_to_a_worker() {
     let world = World::new().await;
     let running = Running::start(&world, &[]).await;
-    let saved = send(
-        &client(),
-        &running.url,
-        "POST",
-        "/api/annotations",
-        Some(annotation(json!({})).to_string().into()),
-    )
-    .await;
+    let saved = send(&client(), &running.url, "POST", "/api/annotations", Some(annotation(json!({})).to_string().into())).await;
     assert_eq!(saved.status, 201);
     assert_eq!(world.jobs().await, 1);
     running.terminate().await;
@@ -137,14 +121,7 @@ async fn it_starts_while_elasticsearch_is_away_and_writes_succeed() {
     world.gate.close();
     program.env("ELASTICSEARCH_URL", format!("http://{}", world.gate.address()));
     let running = Running::start_program(program, &[]).await;
-    let saved = send(
-        &client(),
-        &running.url,
-        "POST",
-        "/api/annotations",
-        Some(annotation(json!({})).to_string().into()),
-    )
-    .await;
+    let saved = send(&client(), &running.url, "POST", "/api/annotations", Some(annotation(json!({})).to_string().into())).await;
     assert_eq!((saved.status, saved.header("catchword-direct")), (201, Some("left")));
     let search = send(&client(), &running.url, "GET", "/api/search", None).await;
     assert_eq!(search.status, 503);

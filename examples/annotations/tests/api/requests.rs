@@ -45,20 +45,11 @@ async fn what_is_saved_can_be_read_changed_and_deleted() {
     let read = world.send("GET", &path, None).await;
     assert_eq!((read.status, &read.body), (200, &saved.body));
 
-    let changed = world
-        .send(
-            "PATCH",
-            &path,
-            Some(json!({ "text": "Because.", "tags": [], "target_uri": "https://test.example/b" })),
-        )
-        .await;
+    let changed = world.send("PATCH", &path, Some(json!({ "text": "Because.", "tags": [], "target_uri": "https://test.example/b" }))).await;
     assert_eq!(changed.status, 200, "{}", changed.body);
     assert_eq!((&changed.body["text"], &changed.body["tags"]), (&json!("Because."), &json!([])));
     assert_eq!(changed.body["document"]["web_uri"], "https://test.example/b");
-    assert_eq!(
-        (&changed.body["userid"], &changed.body["groupid"]),
-        (&json!("acct:mina@test"), &json!("g1"))
-    );
+    assert_eq!((&changed.body["userid"], &changed.body["groupid"]), (&json!("acct:mina@test"), &json!("g1")));
     assert_eq!(changed.body["created"], saved.body["created"]);
     assert!(changed.body["updated"].as_str() > saved.body["updated"].as_str());
     assert_eq!(world.send("GET", &path, None).await.body, changed.body);
@@ -97,10 +88,7 @@ async fn bad_input_is_400_names_the_field_and_saves_nothing() {
         (json!({ "userid": "x".repeat(513) }), "userid"),
         (json!({ "target_uri": "nowhere" }), "target_uri"),
         (json!({ "target_uri": "javascript:alert(1)" }), "target_uri"),
-        (
-            json!({ "target_uri": format!("https://test.example/{}", "x".repeat(2_048)) }),
-            "target_uri",
-        ),
+        (json!({ "target_uri": format!("https://test.example/{}", "x".repeat(2_048)) }), "target_uri"),
         (json!({ "text": "nul \u{0}" }), "text"),
         (json!({ "text": null }), "text"),
         (json!({ "tags": "one" }), "tags"),
@@ -113,16 +101,8 @@ async fn bad_input_is_400_names_the_field_and_saves_nothing() {
     ] {
         is_refused(&world.send("POST", "/api/annotations", Some(annotation(more))).await, field);
     }
-    is_refused(
-        &world
-            .send("POST", "/api/annotations", Some(json!({ "target_uri": "https://test.example" })))
-            .await,
-        "userid",
-    );
-    is_refused(
-        &world.send("POST", "/api/annotations", Some(json!({ "userid": "u" }))).await,
-        "target_uri",
-    );
+    is_refused(&world.send("POST", "/api/annotations", Some(json!({ "target_uri": "https://test.example" }))).await, "userid");
+    is_refused(&world.send("POST", "/api/annotations", Some(json!({ "userid": "u" }))).await, "target_uri");
 
     let path = format!("/api/annotations/{id}");
     for (change, field) in [
@@ -153,13 +133,7 @@ fn is_refused(answer: &Answer, field: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_there_is_404_and_what_cannot_be_done_is_405() {
     let world = World::new().await;
-    for id in [
-        &Uuid::new_v4().to_string()[..],
-        "7",
-        "%00",
-        "%ff",
-        "annotation'; drop table annotation; --",
-    ] {
+    for id in [&Uuid::new_v4().to_string()[..], "7", "%00", "%ff", "annotation'; drop table annotation; --"] {
         let path = format!("/api/annotations/{id}");
         for (method, body) in [("GET", None), ("PATCH", Some(json!({ "text": "x" }))), ("DELETE", None)] {
             let answer = world.send(method, &path, body).await;
@@ -181,10 +155,7 @@ async fn what_is_not_there_is_404_and_what_cannot_be_done_is_405() {
         let answer = world.send(method, path, None).await;
         assert_eq!(answer.status, 405, "{method} {path}");
         assert!(answer.body["error"].is_string(), "{method} {path}: {}", answer.body);
-        assert!(
-            answer.header("allow").is_some_and(|allow| allow.contains(allowed)),
-            "{method} {path}"
-        );
+        assert!(answer.header("allow").is_some_and(|allow| allow.contains(allowed)), "{method} {path}");
     }
 }
 

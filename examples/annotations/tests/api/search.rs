@@ -12,14 +12,7 @@ async fn each_parameter_narrows_the_search() {
             json!({ "userid": user, "groupid": group, "tags": tags, "text": text, "target_uri": page, "document": { "title": "Quokkas" } });
         world.save(more).await
     };
-    let a = save(
-        "acct:a@test",
-        "g1",
-        json!(["Red", "round"]),
-        "the quick fox",
-        "https://test.example/1",
-    )
-    .await;
+    let a = save("acct:a@test", "g1", json!(["Red", "round"]), "the quick fox", "https://test.example/1").await;
     let b = save("acct:b@test", "g1", json!(["red"]), "the slow fox", "https://test.example/2").await;
     let c = save("acct:a@test", "g2", json!([]), "", "https://test.example/2").await;
 
@@ -48,14 +41,8 @@ async fn each_parameter_narrows_the_search() {
         assert_eq!(world.found(query).await, wanted, "{query}");
     }
     let everything = world.send("GET", "/api/search", None).await.body;
-    assert_eq!(
-        everything["total"].as_u64().unwrap(),
-        world.number("select count(*) from annotation").await as u64
-    );
-    assert_eq!(
-        everything["rows"][0],
-        world.send("GET", &format!("/api/annotations/{c}"), None).await.body
-    );
+    assert_eq!(everything["total"].as_u64().unwrap(), world.number("select count(*) from annotation").await as u64);
+    assert_eq!(everything["rows"][0], world.send("GET", &format!("/api/annotations/{c}"), None).await.body);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,11 +62,7 @@ async fn the_spellings_of_one_address_meet() {
     ] {
         world.finds(&format!("url={spelling}"), &[&b, &a]).await;
     }
-    for different in [
-        "https://test.example/Some/Page?x=1",
-        "https://www.test.example/Some/Page",
-        "https://test.example:8443/Some/Page",
-    ] {
+    for different in ["https://test.example/Some/Page?x=1", "https://www.test.example/Some/Page", "https://test.example:8443/Some/Page"] {
         assert!(world.found(&format!("url={different}")).await.is_empty(), "{different}");
     }
 }
@@ -91,9 +74,7 @@ async fn the_last_changed_comes_first() {
     let b = world.save(json!({})).await;
     let c = world.save(json!({})).await;
     world.finds("user=acct:mina@test", &[&c, &b, &a]).await;
-    let changed = world
-        .send("PATCH", &format!("/api/annotations/{a}"), Some(json!({ "text": "again" })))
-        .await;
+    let changed = world.send("PATCH", &format!("/api/annotations/{a}"), Some(json!({ "text": "again" }))).await;
     assert_eq!(changed.status, 200);
     world.finds("user=acct:mina@test", &[&a, &c, &b]).await;
 }
@@ -151,12 +132,7 @@ async fn a_bad_search_is_400_and_names_the_parameter() {
     ] {
         let answer = world.send("GET", &format!("/api/search?{query}"), None).await;
         let shown = &query[..query.len().min(60)];
-        assert_eq!(
-            (answer.status, &answer.body["field"]),
-            (400, &json!(field)),
-            "{shown}: {}",
-            answer.body
-        );
+        assert_eq!((answer.status, &answer.body["field"]), (400, &json!(field)), "{shown}: {}", answer.body);
     }
 }
 

@@ -17,10 +17,7 @@ use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 /// Jobs are due at once; the tick matters only to a program that runs the loop by itself.
-pub const AT_ONCE: Clock = Clock::Fast {
-    delay: "0s",
-    tick: "* * * * * *",
-};
+pub const AT_ONCE: Clock = Clock::Fast { delay: "0s", tick: "* * * * * *" };
 
 /// Annotations of others, on other pages: no test is about them.
 const NOISE: usize = 5;
@@ -58,26 +55,14 @@ impl World {
 
         let config = Config::read(&scratch.config()).unwrap();
         let environment = environment(&scratch, &gate, &postgres_gate);
-        annotations::migrate(&sqlx::PgPool::connect(scratch.database_url.as_str()).await.unwrap())
-            .await
-            .unwrap();
+        annotations::migrate(&sqlx::PgPool::connect(scratch.database_url.as_str()).await.unwrap()).await.unwrap();
         Catchword::open(config.clone(), &environment).unwrap().migrate().await.unwrap();
         let opened = open(config, &environment).await.unwrap();
         let catchword = opened.catchword.clone();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let service = Service {
-            url: format!("http://{}", listener.local_addr().unwrap()),
-            stop: CancellationToken::new(),
-        };
+        let service = Service { url: format!("http://{}", listener.local_addr().unwrap()), stop: CancellationToken::new() };
         tokio::spawn(serve(listener, opened, service.stop.clone()));
-        let world = World {
-            service,
-            catchword,
-            gate,
-            postgres_gate,
-            client: client(),
-            scratch,
-        };
+        let world = World { service, catchword, gate, postgres_gate, client: client(), scratch };
         let mut connection = world.scratch.connect().await.unwrap();
         Generator::new(7).insert_many(&mut connection, NOISE).await.unwrap();
         world.settle_everything().await;
@@ -88,10 +73,7 @@ impl World {
     /// Waits until Elasticsearch answers a write and a search in time: one that has just started, on a busy machine, does not.
     async fn warm_up(&self) {
         let mut connection = self.scratch.connect().await.unwrap();
-        let key: uuid::Uuid = sqlx::query_scalar("select id from annotation limit 1")
-            .fetch_one(&mut connection)
-            .await
-            .unwrap();
+        let key: uuid::Uuid = sqlx::query_scalar("select id from annotation limit 1").fetch_one(&mut connection).await.unwrap();
         eventually("a direct write and a search are answered in time", async || {
             self.catchword.index_now("annotation", [key]).await == Direct::Indexed
                 && self.send("GET", "/api/search?limit=1", None).await.status == 200
@@ -136,19 +118,13 @@ impl World {
 
     /// Waits until a search finds exactly these, in this order.
     pub async fn finds(&self, query: &str, wanted: &[&str]) {
-        eventually(&format!("a search for {query} finds {wanted:?}"), async || {
-            self.found(query).await == wanted
-        })
-        .await;
+        eventually(&format!("a search for {query} finds {wanted:?}"), async || self.found(query).await == wanted).await;
     }
 
     /// One statement, as somebody would type it in psql.
     pub async fn sql(&self, statement: &str) {
         let mut connection = self.scratch.connect().await.unwrap();
-        sqlx::query(AssertSqlSafe(statement.to_owned()))
-            .execute(&mut connection)
-            .await
-            .unwrap();
+        sqlx::query(AssertSqlSafe(statement.to_owned())).execute(&mut connection).await.unwrap();
     }
 
     pub async fn number(&self, statement: &str) -> i64 {
@@ -219,12 +195,7 @@ pub async fn send(client: &reqwest::Client, service: &str, method: &str, path: &
     let response: Response = request.send().await.unwrap();
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let bytes = response.bytes().await.unwrap();
-    Answer {
-        status,
-        headers,
-        body: serde_json::from_slice(&bytes).unwrap_or_default(),
-        took: started.elapsed(),
-    }
+    Answer { status, headers, body: serde_json::from_slice(&bytes).unwrap_or_default(), took: started.elapsed() }
 }
 
 pub fn client() -> reqwest::Client {
@@ -246,10 +217,7 @@ fn ids(found: &Value) -> Vec<String> {
 }
 
 pub async fn number(connection: &mut PgConnection, statement: &str) -> i64 {
-    sqlx::query_scalar(AssertSqlSafe(statement.to_owned()))
-        .fetch_one(connection)
-        .await
-        .unwrap()
+    sqlx::query_scalar(AssertSqlSafe(statement.to_owned())).fetch_one(connection).await.unwrap()
 }
 
 /// Waits until `condition` holds; a test that waits in vain fails after 30 s with `what`.

@@ -35,10 +35,7 @@ async fn committed_and_not_yet_indexed() {
         let clients = save_at_once(&url);
         assert_eq!(end_of(&mut service).await.signal(), Some(6));
         clients.join_all().await;
-        assert!(
-            world.number("select count(*) from annotation").await > before,
-            "one at least was committed"
-        );
+        assert!(world.number("select count(*) from annotation").await > before, "one at least was committed");
         a_new_service_finishes(&world).await;
     }
 }
@@ -90,16 +87,9 @@ async fn a_new_service_finishes(world: &World) {
     let mut connection = world.scratch.connect().await.unwrap();
     let without_job =
         "select id::text, catchword_revision from annotation where not exists (select from catchword.job where key = annotation.id::text)";
-    for (key, revision) in sqlx::query_as::<_, (String, i64)>(without_job)
-        .fetch_all(&mut connection)
-        .await
-        .unwrap()
-    {
+    for (key, revision) in sqlx::query_as::<_, (String, i64)>(without_job).fetch_all(&mut connection).await.unwrap() {
         let seen = world.scratch.index.version(&key).await.unwrap();
-        assert!(
-            seen >= Some(revision),
-            "{key} is forgotten: {revision} committed, {seen:?} indexed, no job"
-        );
+        assert!(seen >= Some(revision), "{key} is forgotten: {revision} committed, {seen:?} indexed, no job");
     }
     let mut program = world.program(ANNOTATION_API);
     let (mut service, _) = start(&mut program, &["--sync"]).await;

@@ -1,12 +1,7 @@
 use super::*;
 
 fn plan(mapping: Value) -> IndexPlan {
-    IndexPlan {
-        alias: "annotation".to_owned(),
-        mapping,
-        installation: Uuid::from_u128(7),
-        collection: "annotations".to_owned(),
-    }
+    IndexPlan { alias: "annotation".to_owned(), mapping, installation: Uuid::from_u128(7), collection: "annotations".to_owned() }
 }
 
 fn refusal(mapping: Value) -> String {
@@ -47,10 +42,7 @@ fn the_request_has_the_file_and_what_catchword_needs() {
 fn an_empty_file_is_a_strict_index() {
     let request = plan(json!({})).create_request().unwrap();
     assert_eq!(request["mappings"]["dynamic"], "strict");
-    assert_eq!(
-        request["mappings"]["properties"],
-        json!({ "catchword_deleted": { "type": "boolean" } })
-    );
+    assert_eq!(request["mappings"]["properties"], json!({ "catchword_deleted": { "type": "boolean" } }));
 }
 
 #[test]
@@ -76,51 +68,20 @@ fn what_would_break_a_promise_is_refused_with_what_to_do() {
     for (mapping, said) in [
         (json!([]), "the file is not a JSON object"),
         (json!({ "mappings": [] }), "`mappings` is not a JSON object"),
-        (
-            json!({ "setings": {} }),
-            "`setings` is not known here: the file holds `settings` and `mappings`",
-        ),
+        (json!({ "setings": {} }), "`setings` is not known here: the file holds `settings` and `mappings`"),
         (json!({ "aliases": {} }), "`aliases` cannot be given: remove it"),
-        (
-            json!({ "settings": { "index": { "default_pipeline": "p" } } }),
-            "`default_pipeline`: remove it",
-        ),
-        (
-            json!({ "settings": { "index.final_pipeline": "p" } }),
-            "`final_pipeline`: remove it",
-        ),
+        (json!({ "settings": { "index": { "default_pipeline": "p" } } }), "`default_pipeline`: remove it"),
+        (json!({ "settings": { "index.final_pipeline": "p" } }), "`final_pipeline`: remove it"),
         (json!({ "settings": { "default_pipeline": "p" } }), "`default_pipeline`: remove it"),
-        (
-            json!({ "mappings": { "_routing": { "required": true } } }),
-            "`mappings._routing.required` is true",
-        ),
-        (
-            json!({ "mappings": { "_routing": { "required": "true" } } }),
-            "`mappings._routing.required` is true",
-        ),
+        (json!({ "mappings": { "_routing": { "required": true } } }), "`mappings._routing.required` is true"),
+        (json!({ "mappings": { "_routing": { "required": "true" } } }), "`mappings._routing.required` is true"),
         (json!({ "mappings": { "enabled": false } }), "`mappings.enabled` is false"),
-        (
-            json!({ "mappings": { "properties": { "catchword_deleted": {} } } }),
-            "remove it, catchword adds it",
-        ),
-        (
-            json!({ "mappings": { "runtime": { "catchword_deleted": {} } } }),
-            "catchword's own: remove it",
-        ),
-        (
-            json!({ "mappings": { "_meta": { "catchword": {} } } }),
-            "`mappings._meta.catchword` is catchword's own",
-        ),
+        (json!({ "mappings": { "properties": { "catchword_deleted": {} } } }), "remove it, catchword adds it"),
+        (json!({ "mappings": { "runtime": { "catchword_deleted": {} } } }), "catchword's own: remove it"),
+        (json!({ "mappings": { "_meta": { "catchword": {} } } }), "`mappings._meta.catchword` is catchword's own"),
     ] {
         let text = refusal(mapping);
-        assert!(
-            text.starts_with("the mapping of collection annotations: ") && text.contains(said),
-            "{text}"
-        );
+        assert!(text.starts_with("the mapping of collection annotations: ") && text.contains(said), "{text}");
     }
-    assert!(
-        plan(json!({ "mappings": { "_routing": { "required": false } } }))
-            .create_request()
-            .is_ok()
-    );
+    assert!(plan(json!({ "mappings": { "_routing": { "required": false } } })).create_request().is_ok());
 }
