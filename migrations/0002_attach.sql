@@ -138,6 +138,7 @@ declare
   trace constant text := $q$nullif(left(current_setting('catchword.traceparent', true), 55), '')$q$;
   watched text := 'true';
   changed text := '';
+  draw_again text;
   touch jsonb;
   n integer := 0;
   f text;
@@ -176,60 +177,56 @@ end $f$', f, p_revision, watched);
   end if;
   return next format('create or replace trigger zzz_catchword_revision before insert or update on %s for each row execute function %s()', source_name, f);
 
-  -- jobs of a statement: live, or spaced like a reindex where there are more than 1,000
+  -- jobs of a statement: live, or spaced like a reindex where there are more than 1,000. `offset 0` asks for the base once and not once
+  -- per row, which took 40 s for 10,000 rows
   function_body := $q$
   perform from %1$s offset 1000 limit 1;
   if found then
     insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent)
     select %2$L, n.%3$I::text, b.base + row_number() over () * interval '1 microsecond', %4$s, 100, %5$s, %6$s
-      from %1$s n, (select catchword.bulk_base(%2$L, 100)) as b (base)%7$s;
+      from %1$s n, (select catchword.bulk_base(%2$L, 100) offset 0) as b (base)%7$s;
   else
     insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent)
     select %2$L, n.%3$I::text, %4$s, 1, %5$s, %6$s from %1$s n%7$s;
   end if;$q$;
 
-  -- insert: a number drawn before a wait at the unique index may lie below the delete it waited for; such a row draws again
-  f := format('catchword.%I', p_collection || '_inserted');
-  return next format('create or replace function %s()', f) || head || ' as $f$
-begin
-  if current_setting(''transaction_isolation'') in (''read committed'', ''read uncommitted'') then'
-    || format('
+  -- a number drawn before a wait at the unique index may lie below the delete it waited for; such a row draws again
+  draw_again := format('
+  if current_setting(''transaction_isolation'') in (''read committed'', ''read uncommitted'') then
     update only %1$s t set %2$I = -1 from new_rows n join catchword.tombstone d on d.collection = %3$L and d.key = n.%4$I::text
      where d.revision > n.%2$I and t.%4$I = n.%4$I and t.%2$I = n.%2$I;
   else
     -- an older snapshot does not show the delete: every row draws again. It may still show the deleted row, which has another number
     update only %1$s t set %2$I = -1 from new_rows n where t.%4$I = n.%4$I and t.%2$I = n.%2$I;
-  end if;', source_name, p_revision, p_collection, p_key)
-    || format(function_body, 'new_rows', p_collection, p_key, due, tag, trace, '') || '
+  end if;', source_name, p_revision, p_collection, p_key);
+
+  f := format('catchword.%I', p_collection || '_inserted');
+  return next format('create or replace function %s()', f) || head || ' as $f$
+begin' || draw_again || format(function_body, 'new_rows', p_collection, p_key, due, tag, trace, '') || '
   return null;
 end $f$';
   return next format('create or replace trigger catchword_inserted after insert on %s referencing new table as new_rows for each statement execute function %s()', source_name, f);
 
+  -- update: its rows; and where keys changed, the old ones are gone, and a new one may have waited for a delete. Found by statement and
+  -- not by row, so that over a thousand old keys stand behind live writes too; by `except`, which is quick whatever size the plan is from
   f := format('catchword.%I', p_collection || '_updated');
   return next format('create or replace function %s()', f) || head
-    || case when changed = '' then '' else ' set enable_nestloop = off' end || ' as $f$
-begin' || format(function_body, 'new_rows', p_collection, p_key, due, tag, trace, changed) || '
+    || case when changed = '' then '' else ' set enable_nestloop = off' end || format(' as $f$
+declare
+  left_keys constant text[] := array(select k::text from (select o.%1$I from old_rows o except select n.%1$I from new_rows n) as gone (k));
+begin', p_key) || format(function_body, 'new_rows', p_collection, p_key, due, tag, trace, changed) || format('
+  if cardinality(left_keys) > 0 then
+    insert into catchword.tombstone as t (collection, key, revision)
+    select %1$L, k, nextval(''catchword.revision'') + 1 from unnest(left_keys) k where octet_length(k) <= 512
+    on conflict (collection, key) do update set revision = greatest(t.revision, excluded.revision), deleted_at = excluded.deleted_at;', p_collection)
+    || format(function_body, 'unnest(left_keys)', p_collection, 'n', due, tag, trace, '')
+    -- a few rows are found by their key, not by reading the table
+    || case when changed = '' then '' else '
+    perform set_config(''enable_nestloop'', ''on'', true);' end || draw_again || '
+  end if;
   return null;
 end $f$';
-  return next format('create or replace trigger catchword_updated after update on %s referencing %snew table as new_rows for each statement execute function %s()',
-    source_name, case when changed = '' then '' else 'old table as old_rows ' end, f);
-
-  -- a changed key: the old one is gone, and the new one may have waited for a delete
-  f := format('catchword.%I', p_collection || '_moved');
-  return next format('create or replace function %s()', f) || head || format(' as $f$
-begin
-  if octet_length(old.%4$I::text) <= 512 then
-    insert into catchword.tombstone as t (collection, key, revision) values (%3$L, old.%4$I::text, nextval(''catchword.revision'') + 1)
-    on conflict (collection, key) do update set revision = greatest(t.revision, excluded.revision), deleted_at = excluded.deleted_at;
-  end if;
-  insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent) values (%3$L, old.%4$I::text, %5$s, 1, %6$s, %7$s);
-  if current_setting(''transaction_isolation'') not in (''read committed'', ''read uncommitted'')
-     or exists (select from catchword.tombstone where collection = %3$L and key = new.%4$I::text and revision > new.%2$I) then
-    update only %1$s set %2$I = -1 where %4$I = new.%4$I and %2$I = new.%2$I;
-  end if;
-  return null;
-end $f$', source_name, p_revision, p_collection, p_key, due, tag, trace);
-  return next format('create or replace trigger catchword_moved after update on %s for each row when (old.%2$I is distinct from new.%2$I) execute function %3$s()', source_name, p_key, f);
+  return next format('create or replace trigger catchword_updated after update on %s referencing old table as old_rows new table as new_rows for each statement execute function %s()', source_name, f);
 
   f := format('catchword.%I', p_collection || '_deleted');
   return next format('create or replace function %s()', f) || head || ' as $f$
@@ -298,31 +295,49 @@ end $f$', p_collection, (touch ->> 'row_column') || '=', tag, trace, touch ->> '
 
   -- nobody may hang these functions on a table of their own and forge jobs with them
   return next (select format('revoke execute on function %s from public', string_agg(format('catchword.%I()', p_collection || suffix), ', '))
-    from unnest(array['_revision', '_inserted', '_updated', '_moved', '_deleted', '_truncated'] || array(select '_touch_' || i from generate_series(1, n) i)) as s (suffix));
+    from unnest(array['_revision', '_inserted', '_updated', '_deleted', '_truncated'] || array(select '_touch_' || i from generate_series(1, n) i)) as s (suffix));
 end $$;
 comment on function catchword.attach_statements is 'the SQL that attaches a table, as text; attach runs it';
 
--- Everything that a collection rests on, and what is wrong with it. No row: all is well.
+-- Everything that a collection rests on, and what is wrong with it. No row: all is well. `type` is pg_trigger.tgtype: row 1, before 2,
+-- insert 4, delete 8, update 16, truncate 32.
 create function catchword.broken_triggers(p_collection text) returns table (problem text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
   with wanted as (
-    select c.source::oid as relation, t.name, format('%I', c.name || t.suffix) as function
+    select c.source::oid as relation, t.name, t.type, format('catchword.%I', c.name || t.suffix) as function
       from catchword.collection c,
-           (values ('zzz_catchword_revision', '_revision'), ('catchword_inserted', '_inserted'), ('catchword_updated', '_updated'),
-                   ('catchword_moved', '_moved'), ('catchword_deleted', '_deleted'), ('catchword_truncated', '_truncated')) as t (name, suffix)
+           (values ('zzz_catchword_revision', '_revision', 23), ('catchword_inserted', '_inserted', 4), ('catchword_updated', '_updated', 16),
+                   ('catchword_deleted', '_deleted', 8), ('catchword_truncated', '_truncated', 34)) as t (name, suffix, type)
      where c.name = p_collection
     union all
-    select to_regclass(touch.value ->> 'table')::oid, 'catchword_' || c.name || '_' || touch.n || o.op, format('%I', c.name || '_touch_' || touch.n)
-      from catchword.collection c, jsonb_array_elements(c.touches) with ordinality as touch (value, n), (values ('_insert'), ('_update'), ('_delete'), ('_truncate')) as o (op)
+    select to_regclass(touch.value ->> 'table')::oid, 'catchword_' || c.name || '_' || touch.n || o.op, o.type, format('catchword.%I', c.name || '_touch_' || touch.n)
+      from catchword.collection c, jsonb_array_elements(c.touches) with ordinality as touch (value, n),
+           (values ('_insert', 4), ('_update', 16), ('_delete', 8), ('_truncate', 34)) as o (op, type)
      where c.name = p_collection
   )
   select case when r.oid is null then format('a table that trigger %s belongs to is gone', w.name)
               when t.oid is null then format('trigger %s on %s is missing', w.name, r.oid::regclass)
-              when t.tgenabled not in ('O', 'A') then format('trigger %s on %s is disabled', w.name, r.oid::regclass) end
+              when t.tgenabled not in ('O', 'A') then format('trigger %s on %s is disabled', w.name, r.oid::regclass)
+              else format('trigger %s on %s is not the one that catchword made', w.name, r.oid::regclass) end
     from wanted w
     left join pg_class r on r.oid = w.relation
     left join pg_trigger t on t.tgrelid = w.relation and t.tgname = w.name and not t.tgisinternal
    where r.oid is null or t.oid is null or t.tgenabled not in ('O', 'A')
+      or t.tgfoid is distinct from to_regproc(w.function)::oid or t.tgtype <> w.type or t.tgqual is not null or cardinality(t.tgattr::smallint[]) > 0
+  union all
+  -- the triggers name the key's column, so every write of the application fails until they are made anew
+  select case when a.attname is null then format('the key %s.%I is missing, and writes fail; correct key = "…"', c.source, c.key_column)
+              else format('the key %s.%I is of type %s now, and was %s', c.source, c.key_column, format_type(a.atttypid, null), c.key_type) end
+    from catchword.collection c join pg_class r on r.oid = c.source
+    left join pg_attribute a on a.attrelid = c.source and a.attname = c.key_column and a.attnum > 0 and not a.attisdropped
+   where c.name = p_collection and format_type(a.atttypid, null) is distinct from c.key_type
+  union all
+  select format('the view %s does not return (key %s, revision bigint, body)', c.view, c.key_type)
+    from catchword.collection c
+   where c.name = p_collection and to_regclass(c.view) is not null
+     and (select count(*) from pg_attribute a
+           where a.attrelid = to_regclass(c.view) and a.attnum > 0 and not a.attisdropped
+             and (a.attname, format_type(a.atttypid, null)) in (('key', c.key_type), ('revision', 'bigint'), ('body', 'json'), ('body', 'jsonb'))) < 3
   union all
   select format('trigger %I on %s fires after zzz_catchword_revision', t.tgname, c.source)
     from catchword.collection c
@@ -339,7 +354,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   union all
   select format('%s is not attached', p_collection) where not exists (select from catchword.collection where name = p_collection);
 $$;
-comment on function catchword.broken_triggers is 'what is wrong with the triggers and the column of a collection; no row: nothing';
+comment on function catchword.broken_triggers is 'what is wrong with the triggers, the columns and the view of a collection; no row: nothing';
 
 -- The floor is drawn under a lock that waits for writers: a number drawn earlier and committed later would hide behind it.
 create function catchword.raise_floor(p_collection text) returns bigint
@@ -429,7 +444,7 @@ begin
     select g.tgname, g.tgrelid::regclass as relation
       from pg_catalog.pg_trigger g join pg_catalog.pg_proc p on p.oid = g.tgfoid
      where p.pronamespace = 'catchword'::regnamespace and not g.tgisinternal
-       and (p.proname in (p_collection || '_revision', p_collection || '_inserted', p_collection || '_updated', p_collection || '_moved', p_collection || '_deleted', p_collection || '_truncated')
+       and (p.proname in (p_collection || '_revision', p_collection || '_inserted', p_collection || '_updated', p_collection || '_deleted', p_collection || '_truncated')
             or p.proname ~ ('^' || p_collection || '_touch_[0-9]+$'))
   loop
     execute format('drop trigger %I on %s', t.tgname, t.relation);
@@ -437,7 +452,7 @@ begin
   for t in
     select p.oid::regprocedure as function from pg_catalog.pg_proc p
      where p.pronamespace = 'catchword'::regnamespace and p.prorettype = 'trigger'::regtype
-       and (p.proname in (p_collection || '_revision', p_collection || '_inserted', p_collection || '_updated', p_collection || '_moved', p_collection || '_deleted', p_collection || '_truncated')
+       and (p.proname in (p_collection || '_revision', p_collection || '_inserted', p_collection || '_updated', p_collection || '_deleted', p_collection || '_truncated')
             or p.proname ~ ('^' || p_collection || '_touch_[0-9]+$'))
   loop
     execute format('drop function %s', t.function);

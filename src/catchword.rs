@@ -136,7 +136,7 @@ impl Catchword {
             match loaded_now.and_then(|collection| collection.check_targets().map(|()| collection)) {
                 Err(Error::Refused(why)) => _ = refused.insert(config.name.clone(), why),
                 Err(error) => return Err(error),
-                Ok(collection) => match collection::problems(&mut connection, &config.name).await?.first() {
+                Ok(collection) => match collection::problems(&mut connection, config).await?.first() {
                     Some(problem) => _ = refused.insert(config.name.clone(), format!("{problem}; run: catchword migrate")),
                     None => loaded.push(Arc::new(collection)),
                 },

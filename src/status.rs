@@ -65,7 +65,7 @@ impl Catchword {
                 Err(Error::Refused(why)) => (None, Some(why)),
                 Err(error) => return Err(error),
             };
-            let problem = collection::problems(&mut connection, &config.name).await?.into_iter().next();
+            let problem = collection::problems(&mut connection, config).await?.into_iter().next();
             let serving = || workers.iter().filter(|worker| is_alive(worker) && worker.collections.contains(&config.name));
             let said = serving().find_map(|worker| worker.blocked.get(&config.name)?.as_str().map(str::to_owned));
             collections.push(CollectionStatus {

@@ -57,9 +57,12 @@ fn is_index_of(index: &str, alias: &str) -> bool {
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// What is wrong with the triggers that the promises rest on. Empty: nothing.
-pub async fn problems(connection: &mut PgConnection, collection: &str) -> Result<Vec<String>, Error> {
-    Ok(sqlx::query_scalar(include_str!("problems.sql")).bind(collection).fetch_all(connection).await?)
+/// What is wrong with what the promises rest on: triggers, columns, the view; and whether the configuration still names them. Empty:
+/// nothing.
+pub async fn problems(connection: &mut PgConnection, config: &config::Collection) -> Result<Vec<String>, Error> {
+    let asked =
+        sqlx::query_scalar(include_str!("problems.sql")).bind(&config.name).bind(&config.table).bind(&config.key).bind(&config.view);
+    Ok(asked.fetch_all(connection).await?)
 }
 
 /// Who we are. Every index carries it.

@@ -14,8 +14,8 @@ use crate::common::{Layout, World};
 const SEQUENCES: u64 = 300;
 /// `item` schedules every update, `watched` only those of its text.
 const TABLES: [&str; 2] = ["item", "watched"];
-const TRIGGERS: [&str; 6] =
-    ["zzz_catchword_revision", "catchword_inserted", "catchword_updated", "catchword_moved", "catchword_deleted", "catchword_truncated"];
+const TRIGGERS: [&str; 5] =
+    ["zzz_catchword_revision", "catchword_inserted", "catchword_updated", "catchword_deleted", "catchword_truncated"];
 const TOUCH_TRIGGERS: [&str; 4] = ["insert", "update", "delete", "truncate"];
 
 #[tokio::test(flavor = "multi_thread")]

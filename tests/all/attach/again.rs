@@ -56,6 +56,23 @@ async fn a_trigger_that_is_off_or_gone_is_refused_and_repaired_with_a_new_floor(
         ("drop trigger zzz_catchword_revision on item", "trigger zzz_catchword_revision on public.item is missing"),
         ("drop function catchword.item_updated() cascade", "trigger catchword_updated on public.item is missing"),
         ("drop trigger catchword_item_1_update on label", "trigger catchword_item_1_update on public.label is missing"),
+        (
+            "create or replace trigger catchword_deleted after delete on item referencing old table as old_rows for each statement execute function catchword.item_updated()",
+            "trigger catchword_deleted on public.item is not the one that catchword made",
+        ),
+        (
+            "drop trigger catchword_inserted on item;
+             create trigger catchword_inserted after update on item referencing new table as new_rows for each statement execute function catchword.item_inserted()",
+            "trigger catchword_inserted on public.item is not the one that catchword made",
+        ),
+        (
+            "create or replace trigger zzz_catchword_revision before insert or update of text on item for each row execute function catchword.item_revision()",
+            "trigger zzz_catchword_revision on public.item is not the one that catchword made",
+        ),
+        (
+            "create or replace trigger zzz_catchword_revision before insert or update on item for each row when (new.id > 5) execute function catchword.item_revision()",
+            "trigger zzz_catchword_revision on public.item is not the one that catchword made",
+        ),
     ] {
         let world = attached_with("touches = [{ table = \"label\", column = \"name\", row_column = \"label\" }]").await;
         world.sql("insert into item (id) values (1)").await;
@@ -71,6 +88,55 @@ async fn a_trigger_that_is_off_or_gone_is_refused_and_repaired_with_a_new_floor(
         assert!(floor(&world).await > before, "nobody knows what changed meanwhile: {harm}");
         Catchword::connect(world.catchword.config().clone(), &world.environment).await.unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_was_renamed_or_retyped_is_noticed_and_attached_again() {
+    let world = attached().await;
+    world.sql("insert into item (id) values (1)").await;
+    world.sql("alter table item rename column id to number").await;
+    assert!(sqlx::query("insert into item (number) values (2)").execute(&world.pool).await.is_err(), "the application's writes fail");
+    let refusal = refused_by_connect(&world).await;
+    let sentence = "the key public.item.id is missing, and writes fail; correct key = \"…\"; run: catchword migrate";
+    assert!(refusal.contains(sentence), "{refusal}");
+    let (code, out, _) = world.run(&["status"]).await;
+    assert_eq!(code, 1);
+    assert!(out.contains(sentence), "{out}");
+
+    let mut config = config_of_item(&world);
+    let error = collection::attach(&world.pool, &config).await.unwrap_err().to_string();
+    assert!(error.contains("has no column id"), "{error}");
+    config.key = "number".into();
+    assert_eq!(collection::attach(&world.pool, &config).await.unwrap(), Attached::Stale("repaired".into()));
+    world.sql("insert into item (number) values (2)").await;
+    let refusal = refused_by_connect(&world).await;
+    let sentence = "the configuration says key = id, and the collection was attached with number; run: catchword migrate";
+    assert!(refusal.contains(sentence), "{refusal}");
+
+    world.sql("drop view item_document; alter table item alter number type integer").await;
+    world.sql("create view item_document as select number as key, catchword_revision as revision, json_build_object('text', text) as body from item").await;
+    let refusal = refused_by_connect(&world).await;
+    assert!(refusal.contains("the key public.item.number is of type integer now, and was bigint"), "{refusal}");
+    assert_eq!(collection::attach(&world.pool, &config).await.unwrap(), Attached::Stale("repaired".into()));
+    let mut connection = world.pool.acquire().await.unwrap();
+    assert_eq!(collection::problems(&mut connection, &config).await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_that_is_not_the_attached_one_is_noticed() {
+    let world = attached().await;
+    let mut connection = world.pool.acquire().await.unwrap();
+    let mut config = config_of_item(&world);
+    world.sql("create view other_document as select * from item_document").await;
+    config.view = "other_document".into();
+    let problem = "the configuration says view = other_document, and the collection was attached with public.item_document";
+    assert_eq!(collection::problems(&mut connection, &config).await.unwrap(), [problem]);
+    assert!(matches!(collection::attach(&world.pool, &config).await.unwrap(), Attached::Stale(_)));
+    assert_eq!(collection::problems(&mut connection, &config).await.unwrap(), Vec::<String>::new());
+
+    world.sql("drop view other_document; create view other_document as select id::text as key, catchword_revision as revision, null::json as body from item").await;
+    let problem = "the view public.other_document does not return (key bigint, revision bigint, body)";
+    assert_eq!(collection::problems(&mut connection, &config).await.unwrap(), [problem]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

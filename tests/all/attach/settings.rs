@@ -165,3 +165,56 @@ async fn mass_inserts_deletes_and_truncates_stand_behind_live_writes_too() {
         forget(&world).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mass_change_of_keys_stands_behind_live_writes_with_its_old_keys_too() {
+    for watch in ["", "watch = [\"text\"]"] {
+        let world = attached_with(watch).await;
+        world.sql("insert into item (id) select generate_series(1, 1001)").await;
+        forget(&world).await;
+        world.sql("update item set id = id + 10000").await;
+        let jobs = "select priority || ' ' || (key::integer > 10000) || ' ' || count(*) || ' ' || count(distinct enqueued_at) from catchword.job group by priority, key::integer > 10000 order by 1";
+        assert_eq!(world.all::<String>(jobs).await, ["100 false 1001 1001", "100 true 1001 1001"], "spaced, old and new");
+        let records =
+            "select count(*) from catchword.tombstone d where d.collection = 'item' and d.revision % 2 = 1 and d.key::integer <= 1001";
+        assert_eq!(world.one::<i64>(records).await, 1001);
+        forget(&world).await;
+
+        world.sql("update item set id = id - 5000 where id <= 10003").await;
+        assert_eq!(world.all::<i32>("select distinct priority from catchword.job").await, [1], "a few are live");
+        assert_eq!(keys(&world).await, ["10001", "10002", "10003", "5001", "5002", "5003"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_one_key_reads_no_table() {
+    for watch in ["", "watch = [\"text\"]"] {
+        let world = attached_with(watch).await;
+        world.sql("insert into item (id) select generate_series(1, 20000)").await;
+        world.sql("insert into catchword.tombstone (collection, key, revision) select 'item', 'gone ' || i, 1 from generate_series(1, 20000) i").await;
+        world.sql("analyze item; analyze catchword.tombstone").await;
+        let read = "select coalesce(sum(seq_tup_read), 0)::bigint from pg_stat_xact_user_tables where relname in ('item', 'tombstone')";
+        let mut session = world.pool.begin().await.unwrap();
+        // the plans are kept from the sixth on
+        for id in 1..=8_i64 {
+            sqlx::query("update item set id = -id where id = $1").bind(id).execute(&mut *session).await.unwrap();
+        }
+        let read: i64 = sqlx::query_scalar(read).fetch_one(&mut *session).await.unwrap();
+        assert_eq!(read, 0, "{watch}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mass_update_asks_once_where_it_stands() {
+    let world = attached().await;
+    world.sql("insert into item (id) select generate_series(1, 1001)").await;
+    let mut session = world.pool.begin().await.unwrap();
+    sqlx::query("set local track_functions = 'all'").execute(&mut *session).await.unwrap();
+    for statement in ["update item set text = 'x'", "delete from item"] {
+        let calls = "select coalesce(sum(calls), 0)::bigint from pg_stat_xact_user_functions where funcname = 'bulk_base'";
+        let before: i64 = sqlx::query_scalar(calls).fetch_one(&mut *session).await.unwrap();
+        sqlx::query(statement).execute(&mut *session).await.unwrap();
+        let asked: i64 = sqlx::query_scalar(calls).fetch_one(&mut *session).await.unwrap();
+        assert_eq!(asked - before, 1, "{statement}");
+    }
+}
