@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::collection::{self, Collection};
 use crate::config::{Config, ElasticsearchSettings, Environment, Tls};
-use crate::elastic::{Address, Answer, Credentials, Elastic, Transport};
+use crate::elastic::{Address, Answer, Credentials, Elastic, Target, Transport};
 use crate::sync::{Breakers, Pace};
 use crate::{Error, database, elastic, migrate};
 
@@ -51,6 +51,10 @@ struct Known {
     unverified: BTreeMap<String, String>,
     /// Collections whose index or view failed a whole batch. Tried with a small one at each tick.
     blocked: BTreeMap<String, String>,
+    /// Indices that readers do not see and that may not be written to: gone, or another's.
+    withheld: BTreeMap<String, String>,
+    /// Collections one of whose indices that readers do not see lags behind. The readers' goes on; no job is satisfied until then.
+    lagging: BTreeMap<String, String>,
     /// Collections whose view or mapping is at fault: over half of the last batch was refused with one error.
     refusing: BTreeMap<String, String>,
 }
@@ -130,7 +134,7 @@ impl Catchword {
     pub(crate) async fn refresh(&self) -> Result<(), Error> {
         let mut connection = self.inner.pool.acquire().await?;
         let installation = collection::installation(&mut connection).await?;
-        let (mut loaded, mut refused, mut unverified) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        let (mut loaded, mut refused, mut unverified, mut withheld) = (Vec::new(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for config in &self.inner.config.collections {
             let loaded_now = collection::load(&mut connection, config, &self.inner.prefix).await;
             match loaded_now.and_then(|collection| collection.check_targets().map(|()| collection)) {
@@ -144,10 +148,10 @@ impl Catchword {
         }
         drop(connection);
         for collection in &loaded {
-            if collection.targets.is_empty() {
+            let Some((readers, others)) = collection.targets.split_first() else {
                 unverified.insert(collection.name.clone(), "it has no index yet; run: catchword migrate".into());
                 continue;
-            }
+            };
             // an outage does not make an index another's: what was verified before it stays so
             if let Some(why) = self.why_not_send(collection).await {
                 if self.inner.unverified(&collection.name).is_some() || self.inner.collection(&collection.name).is_none() {
@@ -155,7 +159,12 @@ impl Catchword {
                 }
                 continue;
             }
-            match self.ownership(collection, installation).await {
+            for other in others {
+                if let Err(error) = self.ownership(other, collection, installation).await {
+                    withheld.insert(other.index().to_owned(), error.to_string());
+                }
+            }
+            match self.ownership(readers, collection, installation).await {
                 Ok(()) => {}
                 Err(elastic::Error::Request { answer, .. }) => {
                     self.inner.breakers.note(&collection.name, &answer);
@@ -174,6 +183,9 @@ impl Catchword {
         known.collections = loaded.into_iter().map(|collection| (collection.name.clone(), collection)).collect();
         known.refused = refused;
         known.unverified = unverified;
+        known.withheld = withheld;
+        let known = &mut *known;
+        known.lagging.retain(|name, _| known.collections.get(name).is_some_and(|collection| collection.targets.len() > 1));
         Ok(())
     }
 
@@ -192,16 +204,13 @@ impl Catchword {
         });
     }
 
-    /// Are the collection's indices ours?
-    async fn ownership(&self, collection: &Collection, installation: Uuid) -> Result<(), elastic::Error> {
-        for target in &collection.targets {
-            let asked = self.inner.elastic.belongs(target, &collection.alias, installation);
-            tokio::time::timeout(OWNERSHIP, asked).await.unwrap_or_else(|_| {
-                let doing = format!("ask whose index {} is", target.index());
-                Err(elastic::Error::Request { doing, answer: Answer::Unknown("no answer within 3 s".into()) })
-            })?;
-        }
-        Ok(())
+    /// Is this index of the collection ours?
+    async fn ownership(&self, target: &Target, collection: &Collection, installation: Uuid) -> Result<(), elastic::Error> {
+        let asked = self.inner.elastic.belongs(target, &collection.alias, installation);
+        tokio::time::timeout(OWNERSHIP, asked).await.unwrap_or_else(|_| {
+            let doing = format!("ask whose index {} is", target.index());
+            Err(elastic::Error::Request { doing, answer: Answer::Unknown("no answer within 3 s".into()) })
+        })
     }
 
     /// These collections (none: all), as far as they are served, in the order of the configuration.
@@ -237,7 +246,7 @@ impl Inner {
     /// Everything that keeps collections from being worked on, for people.
     pub fn troubles(&self) -> BTreeMap<String, String> {
         let known = self.lock();
-        let all = known.refusing.iter().chain(&known.unverified).chain(&known.blocked).chain(&known.refused);
+        let all = known.lagging.iter().chain(&known.refusing).chain(&known.unverified).chain(&known.blocked).chain(&known.refused);
         all.map(|(name, why)| (name.clone(), why.clone())).collect()
     }
 
@@ -253,6 +262,29 @@ impl Inner {
                 Some(why) => tracing::error!(collection = name, "{what}: {why}"),
                 None => tracing::info!(collection = name, "no longer: {what}"),
             }
+        }
+    }
+
+    /// May an index that readers do not see be looked at and written to now?
+    pub fn admits_beside(&self, target: &Target) -> Result<(), String> {
+        if let Some(why) = self.lock().withheld.get(target.index()) {
+            return Err(why.clone());
+        }
+        self.breakers.admits_beside(target.index())
+    }
+
+    /// Takes note of how an index that readers do not see answered; none: well. Said when it begins and ends.
+    pub fn note_beside(&self, name: &str, target: &Target, failed: Option<Answer>) {
+        let withheld = self.lock().withheld.contains_key(target.index());
+        // what is closed or gone answers at once: asking it again costs nothing, and nothing else ends that
+        if !withheld && !matches!(failed, Some(Answer::Blocked(_))) {
+            self.breakers.note_beside(target.index(), failed.as_ref());
+        }
+        let why = failed.map(|answer| format!("index {target}, which readers do not see, lags behind, so no job settles: {answer}"));
+        match note(&mut self.lock().lagging, name, why.as_ref()) {
+            Some(Some(why)) => tracing::error!(collection = name, "{why}"),
+            Some(None) => tracing::info!(collection = name, "index {target} no longer lags behind"),
+            None => {}
         }
     }
 

@@ -9,6 +9,7 @@ mod plan;
 mod repair;
 mod rows;
 mod statements;
+mod targets;
 mod wants;
 
 pub use attach::{Attached, attach, attach_statements, detach, set_targets};
@@ -32,7 +33,7 @@ pub struct Collection {
     pub key_type: KeyType,
     /// The alias that readers search.
     pub alias: String,
-    /// The indices that must all agree. One, until a rebuild makes it two.
+    /// The indices that must all agree, the readers' first. One, until a rebuild makes it two.
     pub targets: Vec<Target>,
     /// The column that `reindex --between` reads.
     pub period: Option<String>,

@@ -51,7 +51,7 @@ pub(super) async fn batch(
         }
     }
     for (key, seen) in &keys {
-        let finding = Finding::Seen { verdict: combined(&seen.verdicts), answer: written.answers.get(*key).cloned() };
+        let finding = Finding::Seen { verdict: combined(&seen.verdicts), answer: written.worst(key).cloned() };
         findings.entry(key).or_insert(finding);
     }
     let mut outcome = count(jobs, &keys, &written);
@@ -78,12 +78,16 @@ fn sort_out_bad_keys<'j>(collection: &Collection, jobs: &'j [Job]) -> (Vec<&'j s
     (good, bad)
 }
 
-/// What each target has of each key, in the order of the keys.
+/// What each target has of each key, in the order of the keys. A sick index that nobody reads is left alone for a while: its keys are
+/// unknown, and those of the readers' go on.
 async fn look(inner: &Inner, collection: &Collection, keys: &[&str], deadline: Deadline) -> Vec<Result<Vec<Has>, Answer>> {
     let mut seen = Vec::new();
-    for target in &collection.targets {
+    for (n, target) in collection.targets.iter().enumerate() {
         let limit = deadline.within(LOOK).unwrap_or(Duration::from_millis(1));
-        seen.push(inner.elastic.look(target, keys, limit).await);
+        seen.push(match if n == 0 { Ok(()) } else { inner.admits_beside(target) } {
+            Ok(()) => inner.elastic.look(target, keys, limit).await,
+            Err(why) => Err(Answer::Unknown(why)),
+        });
     }
     seen
 }
@@ -125,7 +129,8 @@ async fn mend<'k>(
     keys: &HashMap<&'k str, Key>,
     findings: &mut HashMap<&'k str, Finding>,
 ) -> Result<u64, Error> {
-    let is = |verdict: Verdict| move |(_, seen): &(&&'k str, &Key)| combined(&seen.verdicts) == verdict;
+    // of any target: one that cannot be asked does not keep the other from being mended
+    let is = |verdict: Verdict| move |(_, seen): &(&&'k str, &Key)| seen.verdicts.contains(&verdict);
     let mut gone: Vec<&str> =
         keys.iter().filter(is(Verdict::Orphan)).filter(|(_, seen)| seen.want == Want::Never).map(|(key, _)| *key).collect();
     let mut rows = Vec::new();
@@ -180,31 +185,42 @@ fn note_health(
     outcome: &mut Outcome,
 ) {
     let name = &collection.name;
-    let worst = |wanted: fn(&Answer) -> bool| written.answers.values().find(|answer| wanted(answer)).cloned();
-    let failed_look = documents.iter().find_map(|target| match target {
+    let is_blocked = |a: &Answer| matches!(a, Answer::Blocked(_));
+    let readers = documents.first().and_then(failed_look);
+    match readers.clone().or_else(|| written.any_of(0, is_failure)) {
+        Some(answer) => inner.breakers.note(name, &answer),
+        None => inner.breakers.succeeded(name),
+    }
+    for (n, target) in collection.targets.iter().enumerate().skip(1) {
+        let failed = documents.get(n).and_then(failed_look).or_else(|| written.any_of(n, |a| is_failure(a) || is_blocked(a)));
+        inner.note_beside(name, target, failed);
+    }
+    let overloaded = |n| written.any_of(n, |a| matches!(a, Answer::Overloaded(_))).is_some();
+    match (0..collection.targets.len()).any(overloaded) {
+        true => inner.pace.slower(),
+        false => inner.pace.faster(),
+    }
+    if let Some(Answer::Blocked(why)) = readers.filter(is_blocked).or_else(|| written.any_of(0, is_blocked)) {
+        outcome.blocked.insert(name.clone(), why);
+    } else if let Some(error) = mass_refusal(findings.values()) {
+        outcome.refusing.insert(name.clone(), error);
+    }
+}
+
+/// What is wrong with an index that could say nothing of any key.
+fn failed_look(seen: &Result<Vec<Has>, Answer>) -> Option<Answer> {
+    match seen {
         Err(answer) => Some(answer.clone()),
         Ok(all) if all.iter().all(|has| matches!(has, Has::Unknown(_))) => match all.first() {
             Some(Has::Unknown(why)) => Some(Answer::Unknown(why.clone())),
             _ => None,
         },
         Ok(_) => None,
-    });
-    let is_failure = |a: &Answer| matches!(a, Answer::Denied(_) | Answer::Unreachable(_) | Answer::Unknown(_) | Answer::Unavailable(_));
-    let blocked = |a: &Answer| matches!(a, Answer::Blocked(_));
-    let blocking = failed_look.clone().filter(blocked).or_else(|| worst(blocked));
-    match failed_look.or_else(|| worst(is_failure)) {
-        Some(answer) => inner.breakers.note(name, &answer),
-        None => inner.breakers.succeeded(name),
     }
-    match worst(|a| matches!(a, Answer::Overloaded(_))) {
-        Some(_) => inner.pace.slower(),
-        None => inner.pace.faster(),
-    }
-    if let Some(Answer::Blocked(why)) = blocking {
-        outcome.blocked.insert(name.clone(), why);
-    } else if let Some(error) = mass_refusal(findings.values()) {
-        outcome.refusing.insert(name.clone(), error);
-    }
+}
+
+fn is_failure(answer: &Answer) -> bool {
+    matches!(answer, Answer::Denied(_) | Answer::Unreachable(_) | Answer::Unknown(_) | Answer::Unavailable(_))
 }
 
 /// Carries out what becomes of each job. Where index or view are at fault, nothing is charged to anybody.

@@ -150,6 +150,33 @@ impl Breakers {
         }
     }
 
+    /// May an index that readers do not see be asked? One whose wait is over may, by one asker at a time: that is its probe.
+    pub fn admits_beside(&self, index: &str) -> Result<(), String> {
+        let scope = Scope::Collection(index);
+        match self.state(scope) {
+            State::Closed => Ok(()),
+            State::ProbeDue if self.take_probe(scope) => Ok(()),
+            State::ProbeDue => Err("a probe is under way".into()),
+            State::Open(why) => Err(why),
+        }
+    }
+
+    /// Takes note of how an index that readers do not see answered; none: well. It has a breaker of its own, so that it cannot keep
+    /// anything from the one that they see.
+    pub fn note_beside(&self, index: &str, answer: Option<&Answer>) {
+        let scope = Scope::Collection(index);
+        let Some(answer) = answer else { return self.closed(scope) };
+        let (now, why) = (Instant::now(), answer.to_string());
+        let opened = self.with(scope, |breaker| match breaker.open.as_ref().map(|open| open.probing) {
+            Some(true) => breaker.trip(now, rand::random(), &why),
+            Some(false) => false,
+            None => breaker.failed(now, rand::random(), &why),
+        });
+        if opened {
+            tracing::warn!(index, "nothing is sent to this index for a while: {why}");
+        }
+    }
+
     /// Why nothing is sent for this collection, if so.
     pub fn why(&self, collection: &str) -> Option<String> {
         [Scope::Cluster, Scope::Collection(collection)].into_iter().find_map(|scope| match self.state(scope) {
@@ -222,5 +249,24 @@ mod tests {
         }
         assert!(breakers.why("a").is_some());
         assert!(breakers.why("b").is_none());
+    }
+
+    #[test]
+    fn an_index_that_nobody_reads_has_a_breaker_of_its_own_and_one_probe_at_a_time() {
+        let breakers = Breakers::default();
+        let sick = Answer::Unknown("no answer in time".into());
+        for _ in 0..3 {
+            assert_eq!(breakers.admits_beside("a-000002"), Ok(()));
+            breakers.note_beside("a-000002", Some(&sick));
+        }
+        assert!(breakers.admits_beside("a-000002").is_err());
+        assert!(breakers.why("a").is_none());
+        breakers.with(Scope::Collection("a-000002"), |b| b.open.as_mut().map(|open| open.until = Instant::now()));
+        assert_eq!(breakers.admits_beside("a-000002"), Ok(()));
+        assert!(breakers.admits_beside("a-000002").is_err(), "its probe is under way");
+        breakers.note_beside("a-000002", Some(&sick));
+        assert!(breakers.admits_beside("a-000002").is_err(), "and failed");
+        breakers.note_beside("a-000002", None);
+        assert_eq!(breakers.admits_beside("a-000002"), Ok(()));
     }
 }

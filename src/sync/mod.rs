@@ -134,9 +134,18 @@ impl Catchword {
     async fn lane(&self, walks: &Mutex<Walks>, stop: &CancellationToken, end: Instant) -> Result<Outcome, Error> {
         let mut outcome = Outcome::default();
         while !stop.is_cancelled() && Instant::now() < end {
-            let Some(Claimed { collection, transaction, jobs }) = walks.lock().await.next(&self.inner).await? else {
+            let Some(Claimed { collection, mut transaction, jobs }) = walks.lock().await.next(&self.inner).await? else {
                 break;
             };
+            // asked after the claim: a look at the old targets alone must not settle what a new one needs
+            if !collection.targets_are_current(&mut transaction).await? {
+                transaction.rollback().await?;
+                self.refresh().await?;
+                let name = &collection.name;
+                let anew = self.inner.collection(name).filter(|_| self.inner.unverified(name).is_none());
+                walks.lock().await.begin_again(name, anew);
+                continue;
+            }
             match batch::batch(&self.inner, &collection, transaction, &jobs).await {
                 Ok(done) => {
                     let (blocked, refusing) = (done.blocked.get(&collection.name), done.refusing.get(&collection.name));

@@ -55,6 +55,12 @@ impl Walks {
         Ok(None)
     }
 
+    /// Begins the walk of a collection anew from the top of its queue, as the collection is now; none: it cannot be walked.
+    pub fn begin_again(&mut self, name: &str, collection: Option<Arc<Collection>>) {
+        self.end(name);
+        self.0.extend(collection.map(|collection| Walk { collection, cursor: Cursor::TOP, on_trial: false }));
+    }
+
     /// Ends the walk of a collection.
     pub fn end(&mut self, collection: &str) {
         self.0.retain(|walk| walk.collection.name != collection);

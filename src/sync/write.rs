@@ -14,11 +14,13 @@ use crate::{Error, collection, crash};
 
 /// The limit of one bulk.
 const BULK: Duration = Duration::from_secs(30);
+/// The same for an index that nobody reads: the readers' must still have its turn.
+const BULK_BESIDE: Duration = Duration::from_secs(12);
 
-/// What came of writing: the worst answer per key, the keys whose documents could not be built, and how many were sent.
+/// What came of writing: for each target the worst answer per key, the keys whose documents could not be built, and how many were sent.
 #[derive(Default)]
 pub(super) struct Written {
-    pub answers: HashMap<String, Answer>,
+    answers: Vec<HashMap<String, Answer>>,
     pub unbuildable: Vec<collection::Unbuildable>,
     pub applied: u64,
     pub conflicts: u64,
@@ -32,7 +34,7 @@ pub(super) async fn write(
     keys: &HashMap<&str, Key>,
     deadline: Deadline,
 ) -> Result<Written, Error> {
-    let mut written = Written::default();
+    let mut written = Written { answers: vec![HashMap::new(); collection.targets.len()], ..Written::default() };
     let tombstones = keys.iter().filter_map(|(key, seen)| Some((*key, tombstone(seen)?)));
     let mut round: Vec<Write<'_>> = tombstones.map(|(key, version)| Write { key, version, body: Body::Tombstone }).collect();
     let mut pending: Vec<Vec<&str>> = vec![keys.iter().filter(|(_, seen)| needs_document(seen)).map(|(key, _)| *key).collect()];
@@ -52,30 +54,53 @@ pub(super) async fn write(
                 Document::Body(bytes) => round.push(Write { key, version: built.version, body: Body::Document(bytes) }),
                 Document::TooLarge(octets) => {
                     let text = format!("the document has {octets} bytes, the limit is {}", crate::elastic::MAX_DOCUMENT_BYTES);
-                    worst(&mut written.answers, key, Answer::TooLarge(text));
+                    written.note(0, key, Answer::TooLarge(text));
                 }
                 Document::Later(octets) => later.push((*key, octets)),
             }
         }
         pending.extend(rounds(later));
-        for (n, target) in collection.targets.iter().enumerate() {
+        // the readers' last: what they see, the others have, so that no reader misses anything when the alias moves
+        for (n, target) in collection.targets.iter().enumerate().rev() {
             let writes: Vec<Write<'_>> = round.iter().filter(|write| needs(&keys[write.key], n)).cloned().collect();
-            let Some(limit) = deadline.within(BULK) else { return Ok(written) };
+            let Some(limit) = deadline.within(if n == 0 { BULK } else { BULK_BESIDE }) else { return Ok(written) };
             let answers = elastic.bulk(target, &writes, Refresh::No, limit).await;
             crash::point("bulk-answered");
             for (write, answer) in writes.iter().zip(answers) {
                 written.applied += u64::from(answer == Answer::Applied);
                 written.conflicts += u64::from(answer == Answer::Conflict);
-                worst(&mut written.answers, write.key, answer);
+                written.note(n, write.key, answer);
             }
         }
         round.clear();
         let hopeless = |answer: &Answer| severity(answer) > severity(&Answer::TooLarge(String::new()));
-        if !written.answers.is_empty() && written.answers.values().all(hopeless) {
+        let mut answers = written.answers.iter().flat_map(HashMap::values).peekable();
+        if answers.peek().is_some() && answers.all(hopeless) {
             break;
         }
     }
     Ok(written)
+}
+
+impl Written {
+    /// Of all targets, the answer that the key's jobs must heed.
+    pub fn worst(&self, key: &str) -> Option<&Answer> {
+        self.answers.iter().filter_map(|target| target.get(key)).max_by_key(|answer| severity(answer))
+    }
+
+    /// An answer of this target that is so, if there is one.
+    pub fn any_of(&self, target: usize, wanted: impl Fn(&Answer) -> bool) -> Option<Answer> {
+        self.answers.get(target)?.values().find(|answer| wanted(answer)).cloned()
+    }
+
+    fn note(&mut self, target: usize, key: &str, answer: Answer) {
+        let Some(answers) = self.answers.get_mut(target) else { return };
+        match answers.get_mut(key) {
+            Some(before) if severity(before) >= severity(&answer) => {}
+            Some(before) => *before = answer,
+            None => _ = answers.insert(key.to_owned(), answer),
+        }
+    }
 }
 
 /// The tombstone's version, where one is to be written. A key that never was has no number yet: it is recorded first.
@@ -111,16 +136,6 @@ fn rounds(later: Vec<(&str, i64)>) -> Vec<Vec<&str>> {
     rounds
 }
 
-fn worst(answers: &mut HashMap<String, Answer>, key: &str, answer: Answer) {
-    match answers.get_mut(key) {
-        Some(before) if severity(before) >= severity(&answer) => {}
-        Some(before) => *before = answer,
-        None => {
-            answers.insert(key.to_owned(), answer);
-        }
-    }
-}
-
 /// Of several targets, the answer that a job must heed.
 fn severity(answer: &Answer) -> u8 {
     match answer {
@@ -150,11 +165,15 @@ mod tests {
 
     #[test]
     fn the_worst_answer_of_several_targets_counts() {
-        let mut answers = HashMap::new();
-        worst(&mut answers, "a", Answer::Unknown("x".into()));
-        worst(&mut answers, "a", Answer::Applied);
-        assert_eq!(answers["a"], Answer::Unknown("x".into()));
-        worst(&mut answers, "a", Answer::Blocked("y".into()));
-        assert_eq!(answers["a"], Answer::Blocked("y".into()));
+        let mut written = Written { answers: vec![HashMap::new(); 2], ..Written::default() };
+        written.note(0, "a", Answer::Unknown("x".into()));
+        written.note(0, "a", Answer::Applied);
+        written.note(1, "a", Answer::Applied);
+        assert_eq!(written.worst("a"), Some(&Answer::Unknown("x".into())));
+        written.note(1, "a", Answer::Blocked("y".into()));
+        assert_eq!(written.worst("a"), Some(&Answer::Blocked("y".into())));
+        let blocked = |answer: &Answer| matches!(answer, Answer::Blocked(_));
+        assert_eq!(written.any_of(0, blocked), None, "the readers' index is not");
+        assert!(written.any_of(1, blocked).is_some());
     }
 }

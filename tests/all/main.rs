@@ -33,5 +33,6 @@ mod simulator;
 mod statements;
 mod status;
 mod storm;
+mod targets;
 mod verdicts;
 mod workers;

@@ -11,12 +11,18 @@ use super::World;
 type Wants = BTreeMap<String, (i64, Option<Value>)>;
 
 impl World {
-    /// Every key of `annotation` agrees, both ways. To be asked when nothing is open or in flight.
+    /// Every key of `annotation` agrees, both ways, in each of its indices. To be asked when nothing is open or in flight.
     pub async fn both_sides_agree(&self) {
+        for index in self.targets("annotation").await {
+            self.agrees(&index).await;
+        }
+    }
+
+    async fn agrees(&self, index: &str) {
         let wants = self.wants("").await;
-        let has = self.everything_in_the_index().await;
+        let has = self.everything_in(index).await;
         for (key, (version, body)) in &wants {
-            let Some((seen, source)) = has.get(key) else { panic!("{key} is lost: Postgres wants {version}, the index has nothing") };
+            let Some((seen, source)) = has.get(key) else { panic!("{key} is lost: Postgres wants {version}, {index} has nothing") };
             match body {
                 Some(body) => {
                     assert_eq!(seen, version, "{key} is stale or ahead");
@@ -38,11 +44,13 @@ impl World {
                            and not exists (select from catchword.dead_job d where d.collection = 'annotation' and d.key = keyed.key)";
         // the index is looked at after the snapshot: it can only be newer
         let wants = self.wants(without_job).await;
-        let has = self.everything_in_the_index().await;
-        for (key, (version, body)) in wants {
-            let seen = has.get(&key).map(|(seen, _)| *seen);
-            let shown = if body.is_some() { seen >= Some(version) } else { seen >= Some(version) || seen.is_none() };
-            assert!(shown, "{key} is forgotten: Postgres wants {version}, the index has {seen:?}, and there is no job");
+        for index in self.targets("annotation").await {
+            let has = self.everything_in(&index).await;
+            for (key, (version, body)) in &wants {
+                let seen = has.get(key).map(|(seen, _)| *seen);
+                let shown = if body.is_some() { seen >= Some(*version) } else { seen >= Some(*version) || seen.is_none() };
+                assert!(shown, "{key} is forgotten: Postgres wants {version}, {index} has {seen:?}, and there is no job");
+            }
         }
     }
 
@@ -68,9 +76,13 @@ impl World {
             .collect()
     }
 
-    /// Every document and tombstone, with its version, as a realtime look sees it.
+    /// Every document and tombstone of the first index, with its version, as a realtime look sees it.
     pub async fn everything_in_the_index(&self) -> BTreeMap<String, (i64, Value)> {
-        let index = self.index("annotation");
+        self.everything_in(&self.index("annotation")).await
+    }
+
+    /// The same of any index.
+    pub async fn everything_in(&self, index: &str) -> BTreeMap<String, (i64, Value)> {
         self.http("POST", &format!("/{index}/_refresh"), None).await;
         let (_, opened) = self.http("POST", &format!("/{index}/_pit?keep_alive=1m"), None).await;
         let mut query = json!({ "size": 10_000, "version": true, "pit": { "id": opened["id"] }, "sort": ["_shard_doc"] });

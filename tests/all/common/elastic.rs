@@ -28,6 +28,11 @@ impl World {
         format!("{}{collection}-000001", self.prefix)
     }
 
+    /// The indices of a collection that must all agree, the readers' first.
+    pub async fn targets(&self, collection: &str) -> Vec<String> {
+        self.one(&format!("select targets from catchword.collection where name = '{collection}'")).await
+    }
+
     /// The readers' alias of a collection.
     pub fn alias(&self, collection: &str) -> String {
         format!("{}{collection}", self.prefix)

@@ -1,0 +1,1 @@
+select targets from catchword.collection where name = $1
