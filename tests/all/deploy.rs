@@ -103,6 +103,16 @@ fn prometheus_asks_the_worker_where_it_listens() {
 }
 
 #[test]
+fn prometheus_loads_the_alarms() {
+    let prometheus: Value = serde_norway::from_str(&read("dashboards/prometheus.yml")).unwrap();
+    let mounted = texts(&compose()["services"]["prometheus"]["volumes"]);
+    for file in texts(&prometheus["rule_files"]) {
+        assert!(mounted.contains(&format!("./dashboards/{file}:/etc/prometheus/{file}:ro")), "{file} is not mounted: {mounted:?}");
+    }
+    assert_eq!(texts(&prometheus["rule_files"]), ["alarms.yaml"]);
+}
+
+#[test]
 fn the_image_is_built_in_stages_and_ends_small_and_without_root() {
     let instructions = dockerfile();
     let last = |wanted: &str| instructions.iter().rev().find(|(name, _)| name == wanted).map(|(_, rest)| rest.clone()).unwrap();

@@ -6,6 +6,7 @@
 #[allow(dead_code, unused_imports, reason = "tests/crash uses the rest")]
 mod common;
 
+mod alarms;
 mod architecture;
 mod attach;
 mod cli;

@@ -1,0 +1,141 @@
+//! The alarms of `dashboards/`: each is tested, explained, and can be made to fire.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_norway::Value;
+
+/// What a woken person needs, in this order.
+const SECTIONS: [&str; 5] = ["Meaning", "Is it real?", "Decide", "Fix", "Verify"];
+const TESTS: [&str; 2] = ["alarms.test.yaml", "alarms.days.test.yaml"];
+
+/// The alarms by name.
+fn alarms() -> BTreeMap<String, Value> {
+    let file: Value = serde_norway::from_str(&read("dashboards/alarms.yaml")).unwrap();
+    let groups = file["groups"].as_sequence().unwrap().iter();
+    let rules = groups.flat_map(|group| group["rules"].as_sequence().unwrap());
+    let alarms = rules.filter_map(|rule| Some((rule.get("alert")?.as_str()?.to_owned(), rule.clone())));
+    let alarms: BTreeMap<String, Value> = alarms.collect();
+    assert!(alarms.len() >= 20);
+    alarms
+}
+
+fn names() -> BTreeSet<String> {
+    alarms().into_keys().collect()
+}
+
+#[test]
+fn promtool_takes_the_alarms_and_their_tests_pass() {
+    promtool(&["check", "rules", "alarms.yaml"]);
+    for tests in TESTS {
+        promtool(&["test", "rules", tests]);
+    }
+}
+
+#[test]
+fn every_alarm_fires_in_one_story_and_is_silent_in_another() {
+    let (mut fires, mut silent) = (BTreeSet::new(), BTreeSet::new());
+    for file in TESTS {
+        let file: Value = serde_norway::from_str(&read(&format!("dashboards/{file}"))).unwrap();
+        for story in file["tests"].as_sequence().unwrap() {
+            let everything = story["name"].as_str().unwrap().starts_with("nothing fires");
+            for checked in story["alert_rule_test"].as_sequence().unwrap() {
+                let name = checked["alertname"].as_str().unwrap().to_owned();
+                match checked["exp_alerts"].as_sequence().unwrap().is_empty() {
+                    false => _ = fires.insert(name),
+                    // a story of its own, not only one of an idle system
+                    true if !everything => _ = silent.insert(name),
+                    true => {}
+                }
+            }
+        }
+    }
+    assert_eq!(fires, names());
+    assert_eq!(silent, names());
+}
+
+#[test]
+fn every_alarm_says_whom_it_wakes_and_why_in_a_sentence() {
+    for (name, alarm) in alarms() {
+        assert!(name.starts_with("Catchword"));
+        let severity = alarm["labels"]["severity"].as_str().unwrap();
+        assert!(["page", "ticket"].contains(&severity), "{name}: {severity}");
+        let said = |what: &str| alarm["annotations"][what].as_str().unwrap_or_else(|| panic!("{name} has no {what}"));
+        let summary = said("summary");
+        assert!(summary.ends_with('.') && !summary.trim_end_matches('.').contains(". "), "{name} is one sentence: {summary}");
+        assert!(said("description").ends_with('.'));
+        assert_eq!(said("runbook_url"), format!("dashboards/runbooks/{name}.md"));
+        // what a gauge shows for a moment wakes nobody: it lasts, or it is remembered
+        let lasts = alarm.get("for").is_some() || ["Expired", "Ahead", "LostWrites", "PausedTooLong"].iter().any(|end| name.ends_with(end));
+        assert!(lasts, "{name} has no for");
+    }
+}
+
+#[test]
+fn every_alarm_has_a_runbook_and_every_runbook_an_alarm() {
+    let written: BTreeSet<String> =
+        std::fs::read_dir(root().join("dashboards/runbooks")).unwrap().map(|file| stem(&file.unwrap().path())).collect();
+    let wanted: BTreeSet<String> = names().into_iter().chain(["README".to_owned()]).collect();
+    assert_eq!(written, wanted);
+    let contents = read("dashboards/runbooks/README.md");
+    for (name, alarm) in alarms() {
+        let runbook = read(&format!("dashboards/runbooks/{name}.md"));
+        let severity = alarm["labels"]["severity"].as_str().unwrap();
+        assert_eq!(runbook.lines().next(), Some(format!("# {name} · {severity}").as_str()));
+        let sections: Vec<&str> = runbook.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        assert_eq!(sections, SECTIONS, "{name}");
+        let asked = section(&runbook, "Is it real?");
+        assert!(asked.contains("```sh\n"), "{name}: there is nothing to paste");
+        assert!(contents.contains(&format!("({name}.md)")), "{name} is not in the README of the runbooks");
+        for link in runbook.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+            assert!(root().join("dashboards/runbooks").join(link).exists(), "{name} links to {link}");
+        }
+    }
+}
+
+#[test]
+fn the_copy_for_faults_has_shorter_times_and_is_otherwise_the_same() {
+    let copy = output(Command::new(root().join("scripts/faults")).args(["rules", "60"]));
+    let path = std::env::temp_dir().join(format!("catchword-alarms-{}.yaml", std::process::id()));
+    std::fs::write(&path, &copy).unwrap();
+    promtool(&["check", "rules", path.to_str().unwrap()]);
+    std::fs::remove_file(path).unwrap();
+    assert!(!copy.contains("[10m]") && copy.contains("[10s]") && copy.contains("> 15 # seconds") && copy.contains("offset 11520s"));
+    assert!(copy.contains(" for: 10s\n") && !copy.contains("for: 5m"));
+    assert_eq!(copy.lines().count(), read("dashboards/alarms.yaml").lines().count());
+    for wrong in ["0", "x", "-1"] {
+        let refused = Command::new(root().join("scripts/faults")).args(["rules", wrong]).output().unwrap();
+        assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0));
+    }
+}
+
+/// The text below a heading, up to the next.
+fn section<'a>(text: &'a str, heading: &str) -> &'a str {
+    let (_, rest) = text.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no {heading}"));
+    rest.split("\n## ").next().unwrap()
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap().to_str().unwrap().to_owned()
+}
+
+fn promtool(arguments: &[&str]) {
+    output(Command::new("promtool").args(arguments).current_dir(root().join("dashboards")));
+}
+
+/// What it printed; it must succeed.
+fn output(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; run: scripts/services tools"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{command:?}: {}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn read(file: &str) -> String {
+    std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
