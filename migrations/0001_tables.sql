@@ -120,6 +120,8 @@ comment on column catchword.dead_job.reason is 'why: refused, unbuildable, too_l
 -- A key that settles later takes its dead letters away. A hash, because a key that is too long for Elasticsearch is buried too, and
 -- a btree entry of collection and key would be too long for a key that just fitted into its own table's index.
 create index dead_job_key on catchword.dead_job using hash (key);
+-- The dead letters of a collection are counted at every scrape.
+create index dead_job_collection on catchword.dead_job (collection);
 
 create table catchword.tombstone (
   collection text not null,

@@ -43,6 +43,8 @@ select to_regclass('catchword._migrations') is not null as there \gset
 grant select on catchword._migrations, catchword.collection, catchword.installation, catchword.pause, catchword.reindex to :"worker";
 -- To claim (a row lock needs update), to push back, to settle and to bury. Never to insert: jobs come from triggers and functions.
 grant select, update, delete on catchword.job to :"worker";
+-- To count the jobs that were ever scheduled.
+grant select on sequence catchword.job_id_seq to :"worker";
 -- To bury, to show, and to drop the dead letters of a key that settled.
 grant select, insert, delete on catchword.dead_job to :"worker";
 -- To know the number of a delete.

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::collection::{self, Collection};
 use crate::config::{Config, ElasticsearchSettings, Environment, Tls};
 use crate::elastic::{Address, Answer, Credentials, Elastic, Target, Transport};
+use crate::metrics::Gauges;
 use crate::sync::{Breakers, Pace};
 use crate::{Error, database, elastic, migrate};
 
@@ -36,6 +37,7 @@ pub(crate) struct Inner {
     pub breakers: Breakers,
     pub pace: Pace,
     pub direct: Arc<Semaphore>,
+    pub gauges: Gauges,
     known: Mutex<Known>,
     /// When the collections were last read, for processes that have no loop; held while they are being read.
     refreshed: tokio::sync::Mutex<Instant>,
@@ -71,6 +73,7 @@ impl Catchword {
             breakers: Breakers::default(),
             pace: Pace::new(config.worker.batch),
             direct: Arc::new(Semaphore::new(DIRECT_IN_FLIGHT)),
+            gauges: Gauges::new(),
             known: Mutex::default(),
             refreshed: tokio::sync::Mutex::new(Instant::now()),
             config,

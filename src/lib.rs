@@ -20,6 +20,7 @@ pub mod cli;
 pub mod config;
 pub mod database;
 pub mod metrics;
+pub mod telemetry;
 
 mod crash;
 mod error;

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::collection;
 use crate::elastic::Target;
-use crate::job::{self, CENSUS_LIMIT, Census};
+use crate::job::{self, Census};
 use crate::printable::printable;
 use crate::reindex::{self, Unfinished};
 use crate::sync::{WorkerRow, workers};
@@ -112,6 +112,10 @@ impl Status {
 }
 
 impl CollectionStatus {
+    fn counted(&self, n: i64) -> String {
+        if self.census.estimated && n >= job::CENSUS_LIMIT { format!("about {n}") } else { n.to_string() }
+    }
+
     fn is_well(&self) -> bool {
         let forgotten = !self.served && self.paused.is_none() && self.census.oldest_due_seconds.is_some_and(|age| age > ABSENT_SECONDS);
         self.blocked.is_none() && self.uncounted.is_none() && self.census.dead == 0 && self.census.expired == 0 && !forgotten
@@ -156,11 +160,11 @@ impl fmt::Display for CollectionStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let oldest = self.census.oldest_due_seconds.map_or(String::new(), |seconds| format!(", the first one due {}", ago(seconds)));
         writeln!(f, "{}", self.name)?;
-        writeln!(f, "  due       {}{oldest}", counted(self.census.due))?;
-        writeln!(f, "  waiting   {}", counted(self.census.waiting))?;
-        writeln!(f, "  dead      {}", counted(self.census.dead))?;
+        writeln!(f, "  due       {}{oldest}", self.counted(self.census.due))?;
+        writeln!(f, "  waiting   {}", self.counted(self.census.waiting))?;
+        writeln!(f, "  dead      {}", self.counted(self.census.dead))?;
         if self.census.expired > 0 {
-            writeln!(f, "  expired   {}", counted(self.census.expired))?;
+            writeln!(f, "  expired   {}", self.counted(self.census.expired))?;
         }
         if let Some(why) = &self.paused {
             writeln!(f, "  paused    {}", printable(why))?;
@@ -183,10 +187,6 @@ impl fmt::Display for CollectionStatus {
         }
         Ok(())
     }
-}
-
-fn counted(n: i64) -> String {
-    if n >= CENSUS_LIMIT { format!("{n} or more") } else { n.to_string() }
 }
 
 fn ago(seconds: f64) -> String {

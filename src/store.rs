@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::PgConnection;
+use tokio::time::Instant;
 
 use crate::collection::{Collection, Document, Want};
 use crate::elastic::{Answer, Body, Refresh, Target, Write};
 use crate::sync::{Scope, State};
-use crate::{Catchword, Error, crash, database};
+use crate::{Catchword, Error, crash, database, metrics};
 
 /// A dead cluster costs a write this much at most, and only until the breaker opens.
 const LIMIT: Duration = Duration::from_secs(1);
@@ -112,9 +113,10 @@ impl Catchword {
     {
         let mut transaction = database::begin(&self.inner.pool).await?;
         let stored = store(&mut transaction).await?;
+        let written = Instant::now();
         transaction.commit().await.map_err(commit_error)?;
         crash::point("after-commit");
-        let direct = self.index_now(collection, stored.keys).await;
+        let direct = self.index(collection, stored.keys, Refresh::No, written).await;
         Ok(Kept { value: stored.value, direct })
     }
 
@@ -126,8 +128,16 @@ impl Catchword {
     /// Like [`Catchword::index_now`], and with [`Refresh::Now`] search shows it when this returns. A refresh per write is dear.
     pub async fn index_now_with<K: ToString>(&self, collection: &str, keys: impl IntoIterator<Item = K>, refresh: Refresh) -> Direct {
         let keys: Vec<String> = keys.into_iter().map(|key| key.to_string()).collect();
+        self.index(collection, keys, refresh, Instant::now()).await
+    }
+
+    /// Indexes what was `written` then, and counts what became of it.
+    async fn index(&self, collection: &str, keys: Vec<String>, refresh: Refresh, written: Instant) -> Direct {
+        let (started, documents) = (Instant::now(), keys.len() as u64);
         let direct = self.direct(collection, keys, refresh).await.unwrap_or_else(Direct::Left);
-        crate::metrics::record_direct(&direct);
+        if self.inner.config.collection(Some(collection)).is_ok() {
+            metrics::record_direct(collection, &direct, documents, started.elapsed(), written.elapsed());
+        }
         direct
     }
 

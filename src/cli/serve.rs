@@ -5,30 +5,20 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
-use opentelemetry_sdk::metrics::SdkMeterProvider;
-use prometheus::{Encoder, Registry, TextEncoder};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::sync::Worker;
-
-/// One provider for the process; the library writes to the global meter.
-pub(super) fn start_metrics() -> anyhow::Result<Registry> {
-    let registry = Registry::new();
-    let exporter =
-        opentelemetry_prometheus::exporter().with_registry(registry.clone()).scope_info_enabled(false).without_target_info().build()?;
-    opentelemetry::global::set_meter_provider(SdkMeterProvider::builder().with_reader(exporter).build());
-    Ok(registry)
-}
+use crate::telemetry::Telemetry;
 
 /// Serves until `stop`.
-pub(super) async fn serve(listener: TcpListener, worker: Worker, registry: Registry, stop: CancellationToken) -> std::io::Result<()> {
+pub(super) async fn serve(listener: TcpListener, worker: Worker, telemetry: Telemetry, stop: CancellationToken) -> std::io::Result<()> {
     let router = Router::new()
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .with_state(worker)
         .route("/metrics", get(metrics))
-        .with_state(registry);
+        .with_state(telemetry);
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }
 
@@ -45,11 +35,9 @@ async fn readyz(State(worker): State<Worker>) -> impl IntoResponse {
     }
 }
 
-async fn metrics(State(registry): State<Registry>) -> impl IntoResponse {
-    let mut text = Vec::new();
-    let encoder = TextEncoder::new();
-    match encoder.encode(&registry.gather(), &mut text) {
-        Ok(()) => (StatusCode::OK, [(header::CONTENT_TYPE, encoder.format_type().to_owned())], text).into_response(),
+async fn metrics(State(telemetry): State<Telemetry>) -> impl IntoResponse {
+    match telemetry.scrape().await {
+        Ok((kind, text)) => (StatusCode::OK, [(header::CONTENT_TYPE, kind)], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }

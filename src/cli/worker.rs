@@ -9,14 +9,16 @@ use tokio_util::sync::CancellationToken;
 use super::args::{Args, Worker as Options};
 use super::{End, serve};
 use crate::Catchword;
+use crate::metrics::Part;
 use crate::sync::Worker;
+use crate::telemetry::Telemetry;
 
 /// Whoever stops a pod waits 30 s; a batch that is not through by then is released by the end of its connection.
 const GRACE: Duration = Duration::from_secs(25);
 
 pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
-    let registry = serve::start_metrics()?;
     let catchword = args.open()?;
+    let telemetry = Telemetry::start(&catchword, Part::Worker)?;
     super::check_database(&catchword).await?;
     catchword.serve_what_can_be_served().await?;
     let worker = Worker::new(catchword.clone(), "sync", &[]);
@@ -25,7 +27,7 @@ pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
         .await
         .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
     tracing::info!(listen = %listener.local_addr()?, "the worker runs; it serves {}", names(&catchword));
-    let server = tokio::spawn(serve::serve(listener, worker.clone(), registry, stop.clone()));
+    let server = tokio::spawn(serve::serve(listener, worker.clone(), telemetry, stop.clone()));
     let mut running = tokio::spawn({
         let stop = stop.clone();
         async move { worker.run(stop).await }

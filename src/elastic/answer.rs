@@ -29,6 +29,28 @@ pub enum Answer {
     Unknown(String),
 }
 
+impl Answer {
+    /// All names, in the order of the variants.
+    pub const NAMES: [&str; 10] =
+        ["applied", "conflict", "refused", "too_large", "overloaded", "blocked", "denied", "unavailable", "unreachable", "unknown"];
+
+    /// As metrics show it.
+    pub fn name(&self) -> &'static str {
+        Answer::NAMES[match self {
+            Answer::Applied => 0,
+            Answer::Conflict => 1,
+            Answer::Refused(_) => 2,
+            Answer::TooLarge(_) => 3,
+            Answer::Overloaded(_) => 4,
+            Answer::Blocked(_) => 5,
+            Answer::Denied(_) => 6,
+            Answer::Unavailable(_) => 7,
+            Answer::Unreachable(_) => 8,
+            Answer::Unknown(_) => 9,
+        }]
+    }
+}
+
 /// What an item's status and error mean.
 pub fn of_item(status: u16, error_type: Option<&str>, reason: Option<&str>) -> Answer {
     let fault = Fault::new(error_type, reason);

@@ -104,7 +104,7 @@ fn body(writes: &[Write<'_>]) -> Bytes {
 
 impl Write<'_> {
     /// About how many bytes of a bulk it takes.
-    pub(super) fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         const ACTION: usize = r#"{"index":{"_id":"","version":1234567890123456789,"version_type":"external"}}"#.len() + 2;
         ACTION + self.key.len() + self.body.bytes().len()
     }

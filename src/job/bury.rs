@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 use crate::{Error, crash};
 
 /// Why a job was given up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// Elasticsearch refused the document five times.
     Refused,
@@ -22,6 +22,9 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All.
+    pub const ALL: [Reason; 6] = [Reason::Refused, Reason::Unbuildable, Reason::TooLarge, Reason::BadKey, Reason::Expired, Reason::Ahead];
+
     /// As it stands in the table.
     pub fn name(self) -> &'static str {
         match self {

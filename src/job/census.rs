@@ -1,11 +1,13 @@
 //! Counts and ages read from the queue.
 
+use serde_json::Value;
+use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection};
 
 use crate::Error;
 
-/// A count that reaches this means "at least".
-pub const CENSUS_LIMIT: i64 = 100_000;
+/// Jobs of one priority that are counted one by one: some milliseconds. Above it the counts are estimates.
+pub const CENSUS_LIMIT: i64 = 10_000;
 
 /// How many jobs of a collection there are.
 #[derive(Clone, Debug, FromRow, serde::Serialize)]
@@ -13,13 +15,34 @@ pub struct Census {
     pub due: i64,
     pub waiting: i64,
     pub dead: i64,
+    /// Those among the first of each priority: the oldest come first.
     pub expired: i64,
     pub oldest_due_seconds: Option<f64>,
+    /// Are there too many to be counted? Then due, waiting and dead are what the planner makes of its statistics.
+    pub estimated: bool,
 }
 
-/// The census of one collection.
+/// The census of one collection: in milliseconds, however long the queue is.
 pub async fn census(connection: &mut PgConnection, collection: &str) -> Result<Census, Error> {
-    Ok(sqlx::query_as(include_str!("census.sql")).bind(collection).bind(CENSUS_LIMIT).fetch_one(connection).await?)
+    let mut census: Census =
+        sqlx::query_as(include_str!("census.sql")).bind(collection).bind(CENSUS_LIMIT).fetch_one(&mut *connection).await?;
+    if census.estimated {
+        let jobs = planned(connection, include_str!("estimate_jobs.sql"), collection).await?;
+        let waiting = planned(connection, include_str!("estimate_waiting.sql"), collection).await?;
+        census.waiting = census.waiting.max(waiting);
+        census.due = census.due.max(jobs - census.waiting);
+    }
+    if census.dead >= CENSUS_LIMIT {
+        census.estimated = true;
+        census.dead = census.dead.max(planned(connection, include_str!("estimate_dead.sql"), collection).await?);
+    }
+    Ok(census)
+}
+
+/// How many rows the planner expects.
+async fn planned(connection: &mut PgConnection, explain: &'static str, collection: &str) -> Result<i64, Error> {
+    let Json(plan): Json<Value> = sqlx::query_scalar(explain).bind(collection).fetch_one(connection).await?;
+    Ok(plan[0]["Plan"]["Plan Rows"].as_f64().unwrap_or(0.0) as i64)
 }
 
 /// Collections that have jobs and are none of these.

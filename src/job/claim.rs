@@ -12,6 +12,9 @@ pub struct Job {
     pub key: String,
     pub priority: i32,
     pub enqueued_at: DateTime<Utc>,
+    pub scheduled_at: DateTime<Utc>,
+    /// When this claim began, by Postgres' clock.
+    pub claimed_at: DateTime<Utc>,
     /// Refusals of this document, never outages.
     pub attempts: i32,
     pub tag: String,

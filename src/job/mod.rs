@@ -3,17 +3,21 @@
 mod bury;
 mod census;
 mod claim;
+mod class;
 mod dead;
 mod of_key;
 mod postpone;
 mod push_back;
 mod settle;
+mod storage;
 
 pub use bury::{Burial, Reason, bury};
 pub use census::{CENSUS_LIMIT, Census, census, unserved};
 pub use claim::{Cursor, Job, claim};
+pub use class::Class;
 pub use dead::{Group, Letter, Which, dead_groups, dead_letters, discard, replay};
 pub use of_key::{Dead, Open, dead_of_key, open_of_key};
 pub use postpone::postpone;
 pub use push_back::{Charge, Due, MAX_ATTEMPTS, push_back};
 pub use settle::settle;
+pub use storage::{Storage, storage};

@@ -17,6 +17,19 @@ pub async fn resume(connection: &mut PgConnection, collection: &str, who: &str) 
     Ok(sqlx::query_scalar(include_str!("resume.sql")).bind(collection).bind(who).fetch_one(connection).await?)
 }
 
+/// A collection that is paused.
+#[derive(Clone, Debug, FromRow)]
+pub struct Pause {
+    pub collection: String,
+    /// For how long.
+    pub seconds: f64,
+}
+
+/// What is paused now.
+pub async fn pauses(connection: &mut PgConnection) -> Result<Vec<Pause>, Error> {
+    Ok(sqlx::query_as(include_str!("pauses.sql")).fetch_all(connection).await?)
+}
+
 /// A line of the journal.
 #[derive(Clone, Debug, FromRow, Serialize)]
 pub struct Line {

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use sqlx::{PgConnection, Postgres, Transaction};
+use tokio::time::Instant;
 
 use super::compare::{Verdict, compare};
 use super::deadline::Deadline;
 use super::fate::{Fate, Finding, fate, mass_refusal};
+use super::measured::Measured;
 use super::outcome::Outcome;
 use super::write::{Written, write};
 use crate::collection::{self, Collection, Want};
@@ -32,17 +34,21 @@ pub(super) async fn batch(
     collection: &Collection,
     mut transaction: Transaction<'static, Postgres>,
     jobs: &[Job],
-) -> Result<Outcome, Error> {
+) -> Result<(Outcome, Measured), Error> {
+    let started = Instant::now();
     let deadline = Deadline::start();
     crash::point("after-claim");
     let (good, mut findings) = sort_out_bad_keys(collection, jobs);
 
     // Elasticsearch first: its version came from a committed row, so a row read later can only be equal or newer.
     let documents = look(inner, collection, &good, deadline).await;
+    let looked = started.elapsed();
     let (wants, unbuildable) = collection.wants(&mut transaction, &good).await?;
+    let mut measured = Measured { look_elasticsearch: looked, look_postgres: started.elapsed() - looked, ..Measured::default() };
     crash::point("after-look");
     let keys = judge(&good, &documents, &wants);
-    let written = write(&inner.elastic, collection, &mut transaction, &keys, deadline).await?;
+    let mut written = write(&inner.elastic, collection, &mut transaction, &keys, deadline).await?;
+    (measured.answers, measured.bulks) = (std::mem::take(&mut written.counts), std::mem::take(&mut written.bulks));
     let mended = mend(inner, collection, &mut transaction, &keys, &mut findings).await?;
 
     for fault in unbuildable.into_iter().chain(written.unbuildable.iter().cloned()) {
@@ -57,9 +63,9 @@ pub(super) async fn batch(
     let mut outcome = count(jobs, &keys, &written);
     outcome.touched = mended;
     note_health(inner, collection, &documents, &written, &findings, &mut outcome);
-    settle(&mut transaction, jobs, &findings, &mut outcome).await?;
+    settle(&mut transaction, jobs, &findings, &mut outcome, &mut measured).await?;
     transaction.commit().await?;
-    Ok(outcome)
+    Ok((outcome, measured))
 }
 
 /// A key of the wrong type would fail the query of its whole batch. The rest is looked at once per key, however many jobs name it.
@@ -229,19 +235,28 @@ async fn settle(
     jobs: &[Job],
     findings: &HashMap<&str, Finding>,
     outcome: &mut Outcome,
+    measured: &mut Measured,
 ) -> Result<(), Error> {
+    let looked = measured.look_elasticsearch;
     let nobodys_fault = !outcome.blocked.is_empty() || !outcome.refusing.is_empty();
     let (mut settled, mut postponed, mut charges, mut burials) = (vec![], vec![], vec![], vec![]);
     for job in jobs {
         let decided = findings.get(job.key.as_str()).map_or(Fate::Leave, |finding| fate(job, finding));
         match decided {
-            Fate::Settle => settled.push(job.id),
+            Fate::Settle => {
+                measured.settled(job, looked);
+                settled.push(job.id);
+            }
             Fate::Leave => outcome.left += 1,
             Fate::Postpone => postponed.push(job.id),
             Fate::PushBack { .. } | Fate::Bury { .. } if nobodys_fault => postponed.push(job.id),
-            Fate::PushBack { error, due } => charges.push(job::Charge { id: job.id, error, due }),
+            Fate::PushBack { error, due } => {
+                measured.pushed_back(job);
+                charges.push(job::Charge { id: job.id, error, due });
+            }
             Fate::Bury { reason, error } => {
                 tracing::warn!(job = job.id, reason = reason.name(), "buried: {error}");
+                measured.buried(job, reason);
                 burials.push(job::Burial { id: job.id, reason, error });
             }
         }

@@ -185,6 +185,13 @@ impl Breakers {
         })
     }
 
+    /// Did Elasticsearch answer when it was last asked? Where all collections' requests are in vain it does not.
+    pub fn answers(&self) -> bool {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let (cluster, collections) = &*all;
+        cluster.failures == 0 && cluster.open.is_none() && (collections.is_empty() || collections.values().any(|c| c.open.is_none()))
+    }
+
     fn with<T>(&self, scope: Scope, act: impl FnOnce(&mut Breaker) -> T) -> T {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         match scope {

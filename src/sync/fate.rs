@@ -100,7 +100,9 @@ mod tests {
     use chrono::Utc;
 
     fn job(attempts: i32, expired: bool) -> Job {
-        Job { id: 1, key: "k".into(), priority: 1, enqueued_at: Utc::now(), attempts, tag: "test".into(), expired }
+        let now = Utc::now();
+        let (enqueued_at, scheduled_at, claimed_at) = (now, now, now);
+        Job { id: 1, key: "k".into(), priority: 1, enqueued_at, scheduled_at, claimed_at, attempts, tag: "test".into(), expired }
     }
 
     fn seen(verdict: Verdict, answer: Option<Answer>) -> Finding {

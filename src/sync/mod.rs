@@ -5,6 +5,7 @@ mod breaker;
 mod compare;
 mod deadline;
 mod fate;
+mod measured;
 mod outcome;
 mod pace;
 mod probe;
@@ -15,6 +16,7 @@ mod write;
 pub use breaker::{Breakers, Scope, State};
 pub use compare::{Verdict, compare};
 pub use fate::{Fate, Finding, fate, mass_refusal};
+pub(crate) use measured::Measured;
 pub use outcome::Outcome;
 pub use pace::Pace;
 pub(crate) use worker::host;
@@ -30,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::collection::{expand_touches, refuse_standby};
-use crate::{Catchword, Error};
+use crate::{Catchword, Error, metrics};
 use walk::{Claimed, Walks};
 
 /// A pass ends after this, and the next begins at the top: live jobs never wait for a long walk, and what was written is looked at soon.
@@ -78,7 +80,7 @@ impl Catchword {
         let started = Instant::now();
         let mut outcome = self.walk(collections, trial, stop, started + PASS).instrument(span).await?;
         outcome.took = started.elapsed();
-        crate::metrics::record(&outcome);
+        metrics::record_pass(&outcome);
         if !outcome.is_quiet() {
             tracing::info!(
                 pass = name,
@@ -134,7 +136,7 @@ impl Catchword {
     async fn lane(&self, walks: &Mutex<Walks>, stop: &CancellationToken, end: Instant) -> Result<Outcome, Error> {
         let mut outcome = Outcome::default();
         while !stop.is_cancelled() && Instant::now() < end {
-            let Some(Claimed { collection, mut transaction, jobs }) = walks.lock().await.next(&self.inner).await? else {
+            let Some(Claimed { collection, mut transaction, jobs, took }) = walks.lock().await.next(&self.inner).await? else {
                 break;
             };
             // asked after the claim: a look at the old targets alone must not settle what a new one needs
@@ -147,7 +149,9 @@ impl Catchword {
                 continue;
             }
             match batch::batch(&self.inner, &collection, transaction, &jobs).await {
-                Ok(done) => {
+                Ok((done, mut measured)) => {
+                    measured.claim = took;
+                    metrics::record_batch(&collection.name, &done, &measured);
                     let (blocked, refusing) = (done.blocked.get(&collection.name), done.refusing.get(&collection.name));
                     self.inner.note_fault(&collection.name, blocked, refusing);
                     if !done.blocked.is_empty() || self.inner.breakers.why(&collection.name).is_some() {

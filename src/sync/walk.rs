@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::{Postgres, Transaction};
+use tokio::time::Instant;
 
 use crate::collection::Collection;
 use crate::job::{self, Cursor, Job};
@@ -26,6 +28,8 @@ pub(super) struct Claimed {
     pub collection: Arc<Collection>,
     pub transaction: Transaction<'static, Postgres>,
     pub jobs: Vec<Job>,
+    /// How long the claim took.
+    pub took: Duration,
 }
 
 impl Walks {
@@ -38,6 +42,7 @@ impl Walks {
     pub async fn next(&mut self, inner: &Inner) -> Result<Option<Claimed>, Error> {
         while let Some(mut walk) = self.0.pop_front() {
             let limit = if walk.on_trial { TRIAL.min(inner.pace.size()) } else { inner.pace.size() };
+            let started = Instant::now();
             let mut transaction = database::begin(&inner.pool).await?;
             let jobs = job::claim(&mut transaction, &walk.collection.name, walk.cursor, limit).await?;
             let Some(last) = jobs.last() else {
@@ -50,7 +55,7 @@ impl Walks {
                 walk.cursor = Cursor::behind(last);
                 self.0.push_back(walk);
             }
-            return Ok(Some(Claimed { collection, transaction, jobs }));
+            return Ok(Some(Claimed { collection, transaction, jobs, took: started.elapsed() }));
         }
         Ok(None)
     }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Trial;
-use crate::{Catchword, Error};
+use crate::{Catchword, Error, metrics};
 
 /// How often a waiting worker shows itself, where ticks are rarer.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(75);
@@ -74,8 +74,14 @@ impl Worker {
             let ticked = tokio::spawn(async move { worker.tick(&token).await }).await;
             self.note(match ticked {
                 Ok(Ok(())) => None,
-                Ok(Err(error)) => Some(error.to_string()),
-                Err(panic) => Some(format!("a pass panicked: {panic}")),
+                Ok(Err(error)) => {
+                    metrics::record_failure();
+                    Some(error.to_string())
+                }
+                Err(panic) => {
+                    metrics::record_panic();
+                    Some(format!("a pass panicked: {panic}"))
+                }
             });
         }
         _ = clock.shutdown().await;

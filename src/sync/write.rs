@@ -1,13 +1,15 @@
 //! Writes what differs: documents as the view builds them, tombstones under the number that Postgres recorded.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use sqlx::PgConnection;
+use tokio::time::Instant;
 
 use super::batch::Key;
 use super::compare::Verdict;
 use super::deadline::Deadline;
+use super::measured::Bulk;
 use crate::collection::{Collection, Document, Want};
 use crate::elastic::{Answer, Body, Elastic, Refresh, Write};
 use crate::{Error, collection, crash};
@@ -24,6 +26,9 @@ pub(super) struct Written {
     pub unbuildable: Vec<collection::Unbuildable>,
     pub applied: u64,
     pub conflicts: u64,
+    /// All answers by name, one per item and target.
+    pub counts: BTreeMap<&'static str, u64>,
+    pub bulks: Vec<Bulk>,
 }
 
 /// Writes the keys that need it to each target that needs it, a round of bytes at a time.
@@ -63,12 +68,18 @@ pub(super) async fn write(
         // the readers' last: what they see, the others have, so that no reader misses anything when the alias moves
         for (n, target) in collection.targets.iter().enumerate().rev() {
             let writes: Vec<Write<'_>> = round.iter().filter(|write| needs(&keys[write.key], n)).cloned().collect();
+            if writes.is_empty() {
+                continue;
+            }
             let Some(limit) = deadline.within(if n == 0 { BULK } else { BULK_BESIDE }) else { return Ok(written) };
+            let sent = Instant::now();
             let answers = elastic.bulk(target, &writes, Refresh::No, limit).await;
+            written.bulks.push(Bulk { bytes: writes.iter().map(Write::weight).sum(), took: sent.elapsed() });
             crash::point("bulk-answered");
             for (write, answer) in writes.iter().zip(answers) {
                 written.applied += u64::from(answer == Answer::Applied);
                 written.conflicts += u64::from(answer == Answer::Conflict);
+                *written.counts.entry(answer.name()).or_default() += 1;
                 written.note(n, write.key, answer);
             }
         }

@@ -16,6 +16,7 @@ mod documents;
 mod elastic;
 mod faults;
 mod interleavings;
+mod metrics;
 mod operate;
 mod outage;
 mod properties;

@@ -147,6 +147,7 @@ async fn the_keys_of_the_json_are_stable() {
             "dead",
             "documents",
             "due",
+            "estimated",
             "expired",
             "indices",
             "name",

@@ -5,6 +5,8 @@ use std::time::Duration;
 use anyhow::Context;
 use catchword::Catchword;
 use catchword::config::{Config, Environment};
+use catchword::metrics::Part;
+use catchword::telemetry::Telemetry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -15,13 +17,14 @@ use crate::search::SearchClient;
 /// a second or two; longer than this is a client that does not read.
 pub const FAREWELL: Duration = Duration::from_secs(10);
 
-/// Opens everything the routes need. Elasticsearch may be away meanwhile.
-pub async fn open(config: Config, environment: &Environment) -> anyhow::Result<Service> {
+/// Opens everything the routes need. Elasticsearch may be away meanwhile. `part` says whether this process runs the loop as well.
+pub async fn open(config: Config, environment: &Environment, part: Part) -> anyhow::Result<Service> {
     config.collection(Some(COLLECTION)).context("the service needs its collection")?;
     let catchword = Catchword::connect(config, environment).await?;
     let alias = catchword.readers_alias(COLLECTION).context("the collection has no alias for readers")?;
     let search = SearchClient::new(&environment.elasticsearch, alias).context("cannot make a client for search")?;
-    Ok(Service { catchword, search })
+    let telemetry = Telemetry::start(&catchword, part)?;
+    Ok(Service { catchword, search, telemetry })
 }
 
 /// Serves until `stop` comes, then lets requests that are under way end.

@@ -9,6 +9,6 @@ mod traffic;
 mod world;
 
 pub use gate::Gate;
-pub use process::{launch, start};
+pub use process::{Running, launch, start};
 pub use traffic::Traffic;
 pub use world::{Layout, World, eventually};

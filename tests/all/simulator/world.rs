@@ -504,6 +504,8 @@ impl Simulation {
                 key: key.to_string(),
                 priority: 1,
                 enqueued_at: chrono::DateTime::UNIX_EPOCH,
+                scheduled_at: chrono::DateTime::UNIX_EPOCH,
+                claimed_at: chrono::DateTime::UNIX_EPOCH,
                 // an Ahead after a failover is mended sooner or later; giving up is another test's matter
                 attempts: row.attempts.min(2),
                 tag: "simulator".into(),

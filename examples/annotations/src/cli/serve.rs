@@ -6,6 +6,7 @@ use annotations::serve::{FAREWELL, open, serve};
 use annotations::sync::schedule_sync_annotations;
 use anyhow::Context;
 use catchword::config::{Config, Environment};
+use catchword::metrics::Part;
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -41,7 +42,8 @@ impl Serve {
         let config = Config::read(&self.config)?;
         let environment = Environment::from_process(self.security.tls())?;
         let listener = TcpListener::bind(self.listen).await.with_context(|| format!("cannot listen on {}", self.listen))?;
-        let service = open(config, &environment).await?;
+        let part = if self.sync { Part::Worker } else { Part::Application };
+        let service = open(config, &environment, part).await?;
         let stop = stop_on_signal()?;
         let syncing = self.sync.then(|| tokio::spawn(schedule_sync_annotations(service.catchword.clone(), stop.clone())));
         println!("listening on http://{}", listener.local_addr()?);

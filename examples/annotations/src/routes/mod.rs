@@ -8,6 +8,7 @@
 //! | `DELETE /api/annotations/{id}` | delete it, softly |
 //! | `GET /api/search` | find annotations, in Elasticsearch, the last changed first |
 //! | `GET /healthz` | 200 while the service runs |
+//! | `GET /metrics` | for Prometheus: what the direct path does |
 //!
 //! A write answers with the header `catchword-direct`: `indexed` if the document is in the index
 //! already, `left` if the loop will see to it. Either way the write is done.
@@ -19,6 +20,7 @@ mod change;
 mod create;
 mod delete;
 mod health;
+mod metrics;
 mod search;
 mod show;
 
@@ -29,6 +31,7 @@ use axum::extract::{DefaultBodyLimit, Path};
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use catchword::telemetry::Telemetry;
 use catchword::{Catchword, Direct};
 use uuid::Uuid;
 
@@ -51,6 +54,8 @@ pub struct Service {
     pub catchword: Catchword,
     /// Finds.
     pub search: SearchClient,
+    /// Counts.
+    pub telemetry: Telemetry,
 }
 
 /// The routes.
@@ -60,6 +65,7 @@ pub fn router(service: Service) -> Router {
         .route("/api/annotations/{id}", get(show::show).patch(change::change).delete(delete::delete))
         .route("/api/search", get(search::search))
         .route("/healthz", get(health::health))
+        .route("/metrics", get(metrics::metrics))
         .method_not_allowed_fallback(async || Problem::Method)
         .fallback(async |uri: Uri| Problem::NotFound(format!("path {}", uri.path())))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))

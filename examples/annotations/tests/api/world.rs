@@ -8,6 +8,7 @@ use annotations::generate::Generator;
 use annotations::serve::{open, serve};
 use annotations::sync::sync_annotations;
 use catchword::config::{Config, Environment, Tls};
+use catchword::metrics::Part;
 use catchword::{Catchword, Direct, Outcome};
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
@@ -57,7 +58,7 @@ impl World {
         let environment = environment(&scratch, &gate, &postgres_gate);
         annotations::migrate(&sqlx::PgPool::connect(scratch.database_url.as_str()).await.unwrap()).await.unwrap();
         Catchword::open(config.clone(), &environment).unwrap().migrate().await.unwrap();
-        let opened = open(config, &environment).await.unwrap();
+        let opened = open(config, &environment, Part::Application).await.unwrap();
         let catchword = opened.catchword.clone();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let service = Service { url: format!("http://{}", listener.local_addr().unwrap()), stop: CancellationToken::new() };

@@ -1,0 +1,2 @@
+-- planned and not run: what the planner knows from statistics
+explain (format json) select from catchword.job where collection = $1 and scheduled_at > now()

@@ -1,0 +1,18 @@
+//! Every metric's name, and where its values come from. The library writes to the global meter; [`telemetry`](crate::telemetry) serves it.
+//!
+//! Counters and histograms are recorded as things happen: once per batch, per pass, per direct write. Gauges are asked for at the scrape;
+//! what only Postgres knows is read just before it, by [`Catchword::observe`](crate::Catchword::observe).
+
+mod instrument;
+mod names;
+mod process;
+mod reading;
+mod record;
+mod table;
+mod watch;
+
+pub use instrument::{Kind, Metric};
+pub(crate) use reading::Gauges;
+pub(crate) use record::{record_batch, record_direct, record_failure, record_panic, record_pass};
+pub use table::{all, table};
+pub use watch::{Part, watch};

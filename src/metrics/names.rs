@@ -1,0 +1,143 @@
+//! Every metric: its name, its labels and what it means. `docs/metrics.md` is made from this file.
+//!
+//! Labels are bounded: names of the configuration and words of this crate, never a key, a user or an error's text.
+
+use super::instrument::{Count, Level, Metric, Spread};
+
+/// Between a round trip on one machine and the longest limit of a request.
+const DURATIONS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+/// A pass ends after 10 s, and its last batch after 45 more.
+const PASSES: &[f64] = &[0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0];
+/// From one direct write to an hour's outage. 60 s and 120 s bound what the loop needs where all is well: the delay, and a tick.
+const FRESHNESS: &[f64] =
+    &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 90.0, 120.0, 180.0, 300.0, 600.0, 1800.0, 3600.0];
+/// From one small document to the largest bulk, in powers of four.
+const BYTES: &[f64] = &[1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0, 8388608.0, 16777216.0];
+
+const COLLECTION: &[&str] = &["collection"];
+const CLASS: &[&str] = &["collection", "class"];
+
+pub(super) static SETTLED: Count = Count::new("catchword_jobs_settled_total", CLASS, "Jobs deleted because a look saw both sides agree.");
+pub(super) static BURIED: Count =
+    Count::new("catchword_jobs_buried_total", &["collection", "class", "reason"], "Jobs moved to the dead letters.");
+pub(super) static PUSHED_BACK: Count = Count::new("catchword_jobs_pushed_back_total", CLASS, "Refusals charged to jobs.");
+pub(super) static WRITTEN: Count = Count::new(
+    "catchword_documents_written_total",
+    &["collection", "path"],
+    "Documents and tombstones that Elasticsearch applied, by the direct path or the loop.",
+);
+pub(super) static VERDICTS: Count =
+    Count::new("catchword_verdicts_total", &["collection", "verdict"], "Keys looked at by the loop, by verdict.");
+pub(super) static ANSWERS: Count =
+    Count::new("catchword_answers_total", &["collection", "outcome"], "Answers of Elasticsearch to the loop's writes, one per item.");
+pub(super) static CONFLICTS: Count =
+    Count::new("catchword_version_conflicts_total", COLLECTION, "Writes that met the same or a newer version: somebody was faster.");
+pub(super) static AHEAD: Count = Count::new(
+    "catchword_ahead_total",
+    COLLECTION,
+    "Keys whose document was ahead of the row: somebody else writes to the index, or Postgres lost commits.",
+);
+pub(super) static BULK_BYTES: Spread = Spread::new("catchword_bulk_bytes", COLLECTION, BYTES, "Bytes of a bulk of the loop, about.");
+pub(super) static BULK_DURATION: Spread =
+    Spread::new("catchword_bulk_duration_seconds", COLLECTION, DURATIONS, "How long Elasticsearch took for a bulk of the loop.");
+pub(super) static LOOK_DURATION: Spread =
+    Spread::new("catchword_look_duration_seconds", &["collection", "side"], DURATIONS, "How long a batch's look at a side took.");
+pub(super) static CLAIM_DURATION: Spread =
+    Spread::new("catchword_claim_duration_seconds", COLLECTION, DURATIONS, "How long it took to lock a batch of due jobs.");
+pub(super) static PASS_DURATION: Spread = Spread::new("catchword_pass_duration_seconds", &[], PASSES, "How long a pass took.");
+pub(super) static LAST_PASS: Level =
+    Level::new("catchword_last_pass_timestamp_seconds", &[], "When the last pass of this worker succeeded; 0: none did yet.");
+pub(super) static PANICS: Count = Count::new("catchword_pass_panics_total", &[], "Ticks that panicked: a bug.");
+pub(super) static FAILED: Count = Count::new("catchword_passes_failed_total", &[], "Ticks that failed, mostly of Postgres.");
+
+pub(super) static DIRECT: Count = Count::new(
+    "catchword_direct_total",
+    &["collection", "outcome"],
+    "Direct writes of this process: indexed at once, or left to the loop.",
+);
+pub(super) static DIRECT_DURATION: Spread =
+    Spread::new("catchword_direct_duration_seconds", COLLECTION, DURATIONS, "How long a direct write held up its caller.");
+pub(super) static FRESHNESS_SECONDS: Spread = Spread::new(
+    "catchword_freshness_seconds",
+    &["collection", "path"],
+    FRESHNESS,
+    "From the write to being seen in Elasticsearch. direct: from the commit to the answer, in the application. loop: from the job's enqueued_at to the look that settles it, whoever wrote the document, so delay and tick are part of it. reindex: the same from scheduled_at, for jobs that are no live writes.",
+);
+
+pub(super) static JOBS: Level = Level::new(
+    "catchword_jobs",
+    &["collection", "state"],
+    "Jobs by state: due, waiting, expired (due or waiting, and over 30 days old), dead (letters). Above 10,000 of a priority an estimate.",
+);
+pub(super) static OLDEST_DUE: Level = Level::new(
+    "catchword_oldest_due_job_age_seconds",
+    COLLECTION,
+    "How long the oldest due job has been due, claimed ones included; 0: nothing is due.",
+);
+pub(super) static SCHEDULED: Level = Level::counted(
+    "catchword_jobs_scheduled_total",
+    &[],
+    "Numbers drawn from the sequence of job ids; a rolled back write draws some too.",
+);
+pub(super) static PAUSED: Level = Level::new("catchword_paused", COLLECTION, "1 while an operator has paused the collection.");
+pub(super) static PAUSED_SECONDS: Level =
+    Level::new("catchword_paused_seconds", COLLECTION, "For how long the collection has been paused; 0: it is not.");
+pub(super) static DEAD_TUPLES: Level =
+    Level::new("catchword_job_dead_tuples", &[], "Dead tuples in the table of jobs: what vacuum has not removed yet.");
+pub(super) static TABLE_BYTES: Level = Level::new("catchword_job_table_bytes", &[], "Size of the table of jobs.");
+pub(super) static INDEX_BYTES: Level = Level::new("catchword_job_index_bytes", &[], "Size of the indexes of the table of jobs.");
+pub(super) static HELD_BACK: Level = Level::new(
+    "catchword_vacuum_held_back_seconds",
+    &["by"],
+    "For how long the oldest session, prepared transaction, replication slot or standby has held vacuum back; 0: none does. Slots and standbys have no clock: as long as this worker has seen them stand still.",
+);
+
+pub(super) static BREAKER: Level =
+    Level::new("catchword_breaker_state", &["scope"], "1 while nothing is sent to Elasticsearch: for the cluster, or for one collection.");
+pub(super) static BLOCKED: Level = Level::new(
+    "catchword_collection_blocked",
+    COLLECTION,
+    "1 while the collection cannot be worked on: its index, its view, its mapping or its triggers are at fault.",
+);
+pub(super) static UP: Level = Level::new("catchword_up", &["server"], "1 while the server answers this process.");
+pub(super) static BUILD: Level = Level::new("catchword_build_info", &["version"], "Always 1.");
+pub(super) static MEMORY: Level = Level::new("catchword_process_resident_memory_bytes", &[], "Memory that this process holds.");
+pub(super) static CPU: Level = Level::counted("catchword_process_cpu_seconds_total", &[], "Time that this process has computed.");
+
+/// All of them, in the order of the documentation.
+pub(super) static ALL: &[&Metric] = &[
+    &JOBS.metric,
+    &OLDEST_DUE.metric,
+    &SCHEDULED.metric,
+    &SETTLED.metric,
+    &PUSHED_BACK.metric,
+    &BURIED.metric,
+    &FRESHNESS_SECONDS.metric,
+    &DIRECT.metric,
+    &DIRECT_DURATION.metric,
+    &WRITTEN.metric,
+    &VERDICTS.metric,
+    &ANSWERS.metric,
+    &CONFLICTS.metric,
+    &AHEAD.metric,
+    &CLAIM_DURATION.metric,
+    &LOOK_DURATION.metric,
+    &BULK_DURATION.metric,
+    &BULK_BYTES.metric,
+    &PASS_DURATION.metric,
+    &LAST_PASS.metric,
+    &FAILED.metric,
+    &PANICS.metric,
+    &BREAKER.metric,
+    &BLOCKED.metric,
+    &PAUSED.metric,
+    &PAUSED_SECONDS.metric,
+    &UP.metric,
+    &DEAD_TUPLES.metric,
+    &TABLE_BYTES.metric,
+    &INDEX_BYTES.metric,
+    &HELD_BACK.metric,
+    &BUILD.metric,
+    &MEMORY.metric,
+    &CPU.metric,
+];

@@ -1,0 +1,123 @@
+//! What is asked for at each scrape.
+
+use std::sync::Weak;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use opentelemetry::KeyValue;
+
+use super::instrument::Level;
+use super::names::{
+    BLOCKED, BREAKER, BUILD, CPU, DEAD_TUPLES, HELD_BACK, INDEX_BYTES, JOBS, LAST_PASS, MEMORY, OLDEST_DUE, PAUSED, PAUSED_SECONDS,
+    SCHEDULED, TABLE_BYTES, UP,
+};
+use super::reading::Reading;
+use super::{process, record};
+use crate::sync::{Scope, State};
+use crate::{Catchword, Inner};
+
+/// When the last pass succeeded, in seconds of this machine's clock: Prometheus compares it with its own.
+pub(super) static LAST_PASS_AT: AtomicU64 = AtomicU64::new(0);
+
+/// Which part of the work this process does, and so which series it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// It runs the loop: everything. What Postgres knows of the queue is read at each scrape.
+    Worker,
+    /// It writes directly: what the direct path does, and how the servers are.
+    Application,
+}
+
+/// Makes the series of this process. Once per process, after the provider is set.
+pub fn watch(catchword: &Catchword, part: Part) {
+    let inner = &catchword.inner;
+    let names: Vec<String> = inner.config.collections.iter().map(|collection| collection.name.clone()).collect();
+    names.iter().for_each(|name| record::zero_direct(name));
+    BUILD.watch(|say| say(1.0, &[KeyValue::new("version", env!("CARGO_PKG_VERSION"))]));
+    MEMORY.watch(|say| process::resident_bytes().into_iter().for_each(|bytes| say(bytes, &[])));
+    CPU.watch(|say| process::cpu_seconds().into_iter().for_each(|seconds| say(seconds, &[])));
+    ask(&UP, catchword, |inner, say| {
+        say(f64::from(inner.gauges.postgres_is_up()), &[KeyValue::new("server", "postgres")]);
+        say(f64::from(inner.breakers.answers()), &[KeyValue::new("server", "elasticsearch")]);
+    });
+    let scopes = names.clone();
+    ask(&BREAKER, catchword, move |inner, say| {
+        let open = |scope| f64::from(inner.breakers.state(scope) != State::Closed);
+        say(open(Scope::Cluster), &[KeyValue::new("scope", "cluster")]);
+        for name in &scopes {
+            say(open(Scope::Collection(name)), &[KeyValue::new("scope", name.clone())]);
+        }
+    });
+    let blocked = names.clone();
+    ask(&BLOCKED, catchword, move |inner, say| {
+        let troubles = inner.troubles();
+        for name in &blocked {
+            say(f64::from(troubles.contains_key(name)), &[collection(name)]);
+        }
+    });
+    if part == Part::Worker {
+        names.iter().for_each(|name| record::zero_loop(name));
+        watch_the_queue(catchword);
+    }
+    inner.gauges.serve(part);
+}
+
+/// What only Postgres knows, as it was read just before.
+fn watch_the_queue(catchword: &Catchword) {
+    LAST_PASS.watch(|say| say(LAST_PASS_AT.load(Ordering::Relaxed) as f64, &[]));
+    read(&JOBS, catchword, |reading, say| {
+        for (name, census) in &reading.censuses {
+            for (state, count) in [("due", census.due), ("waiting", census.waiting), ("dead", census.dead), ("expired", census.expired)] {
+                say(count as f64, &[collection(name), KeyValue::new("state", state)]);
+            }
+        }
+    });
+    read(&OLDEST_DUE, catchword, |reading, say| {
+        for (name, census) in &reading.censuses {
+            say(census.oldest_due_seconds.unwrap_or(0.0), &[collection(name)]);
+        }
+    });
+    read(&PAUSED, catchword, |reading, say| {
+        for (name, seconds) in &reading.pauses {
+            say(f64::from(seconds.is_some()), &[collection(name)]);
+        }
+    });
+    read(&PAUSED_SECONDS, catchword, |reading, say| {
+        for (name, seconds) in &reading.pauses {
+            say(seconds.unwrap_or(0.0), &[collection(name)]);
+        }
+    });
+    read(&HELD_BACK, catchword, |reading, say| {
+        for (by, seconds) in &reading.held_back {
+            say(*seconds, &[KeyValue::new("by", *by)]);
+        }
+    });
+    read(&SCHEDULED, catchword, |reading, say| reading.storage.iter().for_each(|storage| say(storage.scheduled as f64, &[])));
+    read(&DEAD_TUPLES, catchword, |reading, say| reading.storage.iter().for_each(|storage| say(storage.dead_tuples as f64, &[])));
+    read(&TABLE_BYTES, catchword, |reading, say| reading.storage.iter().for_each(|storage| say(storage.table_bytes as f64, &[])));
+    read(&INDEX_BYTES, catchword, |reading, say| reading.storage.iter().for_each(|storage| say(storage.index_bytes as f64, &[])));
+}
+
+type Say<'a> = &'a mut dyn FnMut(f64, &[KeyValue]);
+
+/// Asks this process. A handle that is gone has nothing to say.
+fn ask(level: &Level, catchword: &Catchword, say_of: impl Fn(&Inner, Say) + Send + Sync + 'static) {
+    let inner: Weak<Inner> = std::sync::Arc::downgrade(&catchword.inner);
+    level.watch(move |say| {
+        if let Some(inner) = inner.upgrade() {
+            say_of(&inner, say);
+        }
+    });
+}
+
+/// Asks what was read from Postgres. While it is away the series are absent.
+fn read(level: &Level, catchword: &Catchword, say_of: impl Fn(&Reading, Say) + Send + Sync + 'static) {
+    ask(level, catchword, move |inner, say| {
+        if let Some(reading) = &*inner.gauges.last() {
+            say_of(reading, say);
+        }
+    });
+}
+
+fn collection(name: &str) -> KeyValue {
+    KeyValue::new("collection", name.to_owned())
+}
