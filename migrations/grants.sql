@@ -8,7 +8,7 @@
 --
 --   migrator     runs `catchword migrate`, `detach`. Owns the schema catchword and the application's tables and views, because only an
 --                owner can add a column and, with its functions, write rows whoever the caller is.
---   worker       runs `catchword worker`, `sync`, `reindex`, `status`, `explain`. Reads the attached tables and views, never writes
+--   worker       runs `catchword worker`, `sync`, `reindex`, `status`, `explain`, `audit`. Reads the attached tables and views, never writes
 --                them: what it changes there it changes through functions of the migrator's.
 --   application  writes its own tables. It has no right here but what everybody has: to find the sequence and to draw from it. The
 --                triggers leave the jobs with the migrator's rights.
@@ -49,6 +49,9 @@ grant select on sequence catchword.job_id_seq to :"worker";
 grant select, insert, delete on catchword.dead_job to :"worker";
 -- To know the number of a delete.
 grant select on catchword.tombstone to :"worker";
+-- To keep what an audit found and how far it came, and to schedule what differs among bulks.
+grant select, insert, update, delete on catchword.audit to :"worker";
+grant execute on function catchword.bulk_base(text, integer), catchword.schedule_audit(text, text[], timestamptz, bigint) to :"worker";
 -- To give a sign of life, and to forget workers that vanished.
 grant select, insert, update, delete on catchword.worker to :"worker";
 

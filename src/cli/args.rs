@@ -1,6 +1,7 @@
 //! The words of the command line. The scopes of `reindex` come from the configuration, so parsing has two phases: first the
 //! configuration's path, then everything, with the scopes as flags.
 
+mod audit;
 mod dead;
 mod reindex;
 
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+pub(super) use audit::Audit;
 pub(super) use dead::{Dead, DeadAct, DeadList, DeadShow, Which};
 pub(super) use reindex::Reindex;
 
@@ -116,6 +118,17 @@ pub(super) enum Command {
     ///
     /// Exit 0: in step; 1: not; 2: no key of this collection.
     Explain(Explain),
+    /// Compare everything, both ways, while traffic flows
+    ///
+    /// Every key of the table is looked at in the index, and every document of the index in the table. A difference counts only if it is
+    /// still there when looked at again, nothing was written to its key meanwhile, and no job is open for it: so there is no false alarm
+    /// under load. With --repair what differs is scheduled, and a worker heals it.
+    ///
+    /// A million documents take about a minute, and little memory; no transaction is longer than a few seconds. One that was cut short goes
+    /// on with --resume.
+    ///
+    /// Exit 0: in step; 1: not; 2: could not tell.
+    Audit(Audit),
     /// Dead letters: what was given up, why, and what to do about it
     ///
     /// A job dies when its document was refused five times, is too large, cannot be built by the view, or has a key that cannot be

@@ -1,6 +1,7 @@
 //! The command line. Exit 0: done; 1: nothing to do, or not well; 2: it could not.
 
 mod args;
+mod audit;
 mod dead;
 mod detach;
 mod explain;
@@ -71,6 +72,7 @@ async fn run(args: Args) -> anyhow::Result<End> {
         Command::Reindex(options) => reindex::run(&args, options).await,
         Command::Status(options) => status::run(&args, options).await,
         Command::Explain(options) => explain::run(&args, options).await,
+        Command::Audit(options) => audit::run(&args, options).await,
         Command::Dead(options) => dead::run(&args, options).await,
         Command::Pause(options) => pause::pause(&args, options).await,
         Command::Resume(options) => pause::resume(&args, options).await,

@@ -115,7 +115,7 @@ async fn schedule(catchword: &Catchword, started: Started, options: &Reindex) ->
     let Started { id, collection, .. } = &started;
     let go_on = format!("go on with: catchword reindex {collection} --resume {id}");
     let stop = on_interrupt()?;
-    let progress = Progress::start(started.left);
+    let progress = Progress::start(started.left, "scheduled");
     let mut scheduled = 0;
     loop {
         if stop.is_cancelled() {
@@ -144,7 +144,7 @@ async fn schedule(catchword: &Catchword, started: Started, options: &Reindex) ->
     Ok(End::Done)
 }
 
-fn on_interrupt() -> std::io::Result<CancellationToken> {
+pub(super) fn on_interrupt() -> std::io::Result<CancellationToken> {
     let stop = CancellationToken::new();
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     tokio::spawn({

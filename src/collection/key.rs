@@ -5,6 +5,9 @@ use uuid::Uuid;
 /// Elasticsearch takes an `_id` of up to 512 bytes; a longer one fails the whole bulk it is in.
 pub const MAX_KEY_BYTES: usize = 512;
 
+/// The id of the sentinel, a tombstone by which an index that lost acknowledged writes is noticed. No row may have it.
+pub const SENTINEL: &str = "catchword-sentinel";
+
 /// The type of a collection's key column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyType {
@@ -53,10 +56,18 @@ impl KeyType {
         match self.canonical(key) {
             None => Some(format!("the key is not of type {}", self.name())),
             Some(canonical) if canonical != key => Some(format!("the key is not written as Postgres writes it: {canonical}")),
-            _ if key.is_empty() => Some("the key is empty".into()),
-            _ if key.len() > MAX_KEY_BYTES => Some(format!("the key has {} bytes, Elasticsearch takes {MAX_KEY_BYTES}", key.len())),
-            _ => None,
+            _ => no_id(key),
         }
+    }
+}
+
+/// Why a text cannot be the id of a document, if it cannot, whatever the key's type.
+pub fn no_id(key: &str) -> Option<String> {
+    match key.len() {
+        0 => Some("the key is empty".into()),
+        bytes if bytes > MAX_KEY_BYTES => Some(format!("the key has {bytes} bytes, Elasticsearch takes {MAX_KEY_BYTES}")),
+        _ if key == SENTINEL => Some(format!("the key {SENTINEL} is catchword's own; give the row another")),
+        _ => None,
     }
 }
 
@@ -81,6 +92,7 @@ mod tests {
             (KeyType::Integer, "2147483647", true),
             (KeyType::Text, "a/b%c\"\n", true),
             (KeyType::Text, "", false),
+            (KeyType::Text, "catchword-sentinel", false),
             (KeyType::Text, &"x".repeat(512), true),
             (KeyType::Text, &"x".repeat(513), false),
             (KeyType::Text, &"é".repeat(257), false),

@@ -14,6 +14,14 @@ pub(super) struct Statements {
     pub sample: String,
     pub shown: String,
     pub revisions: String,
+    pub first_keys: String,
+    pub keys: String,
+    /// With a period only.
+    pub first_keys_since: Option<String>,
+    pub keys_since: Option<String>,
+    pub unrecorded: String,
+    /// The quoted name of the table.
+    pub table: String,
 }
 
 impl Statements {
@@ -27,6 +35,8 @@ impl Statements {
             ("{key_type}", row.try_get("key_type")?),
         ];
         let fill = |template: &str| names.iter().fold(template.to_owned(), |sql, (place, name)| sql.replace(place, name));
+        let period: Option<String> = row.try_get("period_name")?;
+        let of_period = |template: &str| period.as_ref().map(|period| fill(template).replace("{period}", period));
         let bodies = fill(include_str!("bodies.sql"));
         Ok(Statements {
             wants: fill(include_str!("wants.sql")),
@@ -35,6 +45,12 @@ impl Statements {
             sample: fill(include_str!("sample.sql")),
             shown: fill(include_str!("shown.sql")),
             revisions: fill(include_str!("revisions.sql")),
+            first_keys: fill(include_str!("first_keys.sql")),
+            keys: fill(include_str!("keys.sql")),
+            first_keys_since: of_period(include_str!("first_keys_since.sql")),
+            keys_since: of_period(include_str!("keys_since.sql")),
+            unrecorded: fill(include_str!("unrecorded.sql")),
+            table: row.try_get("table_name")?,
         })
     }
 }

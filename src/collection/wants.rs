@@ -22,9 +22,11 @@ pub enum Want {
 }
 
 impl Collection {
-    /// What Postgres wants of each of these keys, read in one statement.
+    /// What Postgres wants of each of these keys, read in one statement. What cannot be a key of this collection has no row; the record
+    /// of its delete may be there, if its document was found in the index.
     pub async fn wants(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<(HashMap<String, Want>, Vec<Unbuildable>), Error> {
-        let (rows, unbuildable) = rows(connection, &self.statements.wants, &self.name, keys, None).await?;
+        let (fit, unfit): (Vec<&str>, Vec<&str>) = keys.iter().partition(|key| self.key_type.fault(key).is_none());
+        let (rows, unbuildable) = rows(connection, &self.statements.wants, &self.name, &fit, None).await?;
         let mut wants: HashMap<String, Want> = keys.iter().map(|key| ((*key).to_owned(), Want::Never)).collect();
         for fault in &unbuildable {
             wants.remove(&fault.key);
@@ -38,6 +40,12 @@ impl Collection {
             };
             if let Some(want) = wants.get_mut(&key) {
                 *want = stronger(*want, seen);
+            }
+        }
+        if !unfit.is_empty() {
+            let recorded = sqlx::query(include_str!("recorded.sql")).bind(&self.name).bind(&unfit).fetch_all(connection).await?;
+            for row in recorded {
+                wants.insert(row.try_get("key")?, Want::Deleted(row.try_get("version")?));
             }
         }
         Ok((wants, unbuildable))

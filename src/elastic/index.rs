@@ -11,3 +11,4 @@ mod seen;
 
 pub use ensure::{Done, Ensured};
 pub use plan::IndexPlan;
+pub(super) use plan::shown_to_readers;

@@ -9,6 +9,7 @@ pub mod answer;
 pub mod bulk;
 pub mod index;
 pub mod look;
+pub mod point_in_time;
 
 mod ask;
 mod chunks;
@@ -28,6 +29,7 @@ pub use bulk::{Body, MAX_DOCUMENT_BYTES, Refresh, Write};
 pub use client::Elastic;
 pub use index::{Done, Ensured, IndexPlan};
 pub use look::Has;
+pub use point_in_time::Page;
 pub(crate) use redact::redact;
 pub use target::Target;
 

@@ -1,5 +1,6 @@
 //! The only code that names `catchword.job` and `catchword.dead_job`.
 
+mod among;
 mod bury;
 mod census;
 mod claim;
@@ -11,6 +12,7 @@ mod push_back;
 mod settle;
 mod storage;
 
+pub use among::{OpenAmong, dead_among, open_among, schedule_audit};
 pub use bury::{Burial, Reason, bury};
 pub use census::{CENSUS_LIMIT, Census, census, unserved};
 pub use claim::{Cursor, Job, claim};

@@ -38,7 +38,7 @@ pub(super) async fn batch(
     let started = Instant::now();
     let deadline = Deadline::start();
     crash::point("after-claim");
-    let (good, mut findings) = sort_out_bad_keys(collection, jobs);
+    let (good, mut findings) = sort_out_bad_keys(jobs);
 
     // Elasticsearch first: its version came from a committed row, so a row read later can only be equal or newer.
     let documents = look(inner, collection, &good, deadline).await;
@@ -47,6 +47,7 @@ pub(super) async fn batch(
     let mut measured = Measured { look_elasticsearch: looked, look_postgres: started.elapsed() - looked, ..Measured::default() };
     crash::point("after-look");
     let keys = judge(&good, &documents, &wants);
+    sort_out_what_never_was(collection, &keys, &mut findings);
     let mut written = write(&inner.elastic, collection, &mut transaction, &keys, deadline).await?;
     (measured.answers, measured.bulks) = (std::mem::take(&mut written.counts), std::mem::take(&mut written.bulks));
     let mended = mend(inner, collection, &mut transaction, &keys, &mut findings).await?;
@@ -68,13 +69,13 @@ pub(super) async fn batch(
     Ok((outcome, measured))
 }
 
-/// A key of the wrong type would fail the query of its whole batch. The rest is looked at once per key, however many jobs name it.
-fn sort_out_bad_keys<'j>(collection: &Collection, jobs: &'j [Job]) -> (Vec<&'j str>, HashMap<&'j str, Finding>) {
+/// A key that no document can have would fail the bulk. The rest is looked at once per key, however many jobs name it.
+fn sort_out_bad_keys(jobs: &[Job]) -> (Vec<&str>, HashMap<&str, Finding>) {
     let mut good: Vec<&str> = jobs.iter().map(|job| job.key.as_str()).collect();
     good.sort_unstable();
     good.dedup();
     let mut bad = HashMap::new();
-    good.retain(|key| match collection.key_type.fault(key) {
+    good.retain(|key| match collection::no_id(key) {
         None => true,
         Some(fault) => {
             bad.insert(*key, Finding::BadKey(fault));
@@ -82,6 +83,16 @@ fn sort_out_bad_keys<'j>(collection: &Collection, jobs: &'j [Job]) -> (Vec<&'j s
         }
     });
     (good, bad)
+}
+
+/// A key that is not of the collection's type has no row. If it has no document either, somebody scheduled it by mistake; if it has one,
+/// an audit found it, and it is seen gone like any other orphan.
+fn sort_out_what_never_was<'k>(collection: &Collection, keys: &HashMap<&'k str, Key>, findings: &mut HashMap<&'k str, Finding>) {
+    for (key, seen) in keys.iter().filter(|(_, seen)| seen.want == Want::Never && seen.seen == 0) {
+        if let Some(fault) = collection.key_type.fault(key).filter(|_| combined(&seen.verdicts) == Verdict::Gone) {
+            findings.insert(key, Finding::BadKey(fault));
+        }
+    }
 }
 
 /// What each target has of each key, in the order of the keys. A sick index that nobody reads is left alone for a while: its keys are

@@ -37,8 +37,8 @@ fn sql_is_filled_in_one_file_and_written_in_sql_files() {
 #[test]
 fn no_document_is_written_or_deleted_without_a_version() {
     let sources = rust("src");
-    // an index is dropped whole, by name; documents are never deleted
-    only_in(&sources, &["Method::Delete"], &["src/elastic/index/drop.rs"]);
+    // an index is dropped whole, by name, and a point in time given back; documents are never deleted
+    only_in(&sources, &["Method::Delete"], &["src/elastic/index/drop.rs", "src/elastic/point_in_time.rs"]);
     only_in(&sources, &["\\\"index\\\":{"], &["src/elastic/bulk.rs"]);
     let actions = ["\\\"delete\\\":", "\\\"create\\\":{", "\\\"update\\\":", "_by_query", "/_doc", "/_update", "/_create"];
     absent(&sources, &actions);

@@ -9,6 +9,7 @@ mod common;
 mod alarms;
 mod architecture;
 mod attach;
+mod audit;
 mod cli;
 mod deploy;
 mod direct;

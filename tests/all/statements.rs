@@ -33,6 +33,7 @@ async fn every_statement_is_taken_by_postgres() {
         ("{revision}", "catchword_revision"),
         ("{view}", "public.annotation_document"),
         ("{key_type}", "uuid"),
+        ("{period}", "updated"),
     ];
     let mut connection = world.pool.acquire().await.unwrap();
     let statements = files(Path::new(SOURCES), "sql");

@@ -64,8 +64,8 @@ pub(in crate::cli) struct Reindex {
     pub scopes: Vec<(String, String)>,
 }
 
-fn number(text: &str) -> Result<i64, String> {
-    text.parse().map_err(|_| "a reindex has a number; write the collection before --resume".to_owned())
+pub(super) fn number(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| "it is a number; write the collection before --resume".to_owned())
 }
 
 /// What the first phase finds: whether it is about `reindex`, and the scopes of all collections, or why they cannot be known.

@@ -73,7 +73,12 @@ impl IndexPlan {
 
 /// The readers' alias: everything but tombstones.
 pub(super) fn readers_alias() -> Value {
-    json!({ "filter": { "bool": { "must_not": { "term": { DELETED: true } } } } })
+    json!({ "filter": shown_to_readers() })
+}
+
+/// What finds everything but tombstones.
+pub(in crate::elastic) fn shown_to_readers() -> Value {
+    json!({ "bool": { "must_not": { "term": { DELETED: true } } } })
 }
 
 fn check_keys(file: &Map<String, Value>) -> Result<(), String> {

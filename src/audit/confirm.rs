@@ -1,0 +1,216 @@
+//! A difference at first sight is a suspicion. It counts if it is still there when it is looked at again, nothing was written to its key
+//! in between, and no job was open for the key meanwhile.
+//!
+//! Why that is enough: what Postgres wants (1), the open jobs (2), the index (3), what Postgres wants (4), in this order. If (1) and (4) are
+//! the same, nothing was committed to the key from (1) to (4), since every commit has a number of its own. No job at (2) then means that
+//! the last one was settled, by a look that saw both sides agree on what is still wanted, and nothing was written since: (3) must agree.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::glance::Seen;
+use super::{Example, Kind, Run};
+use crate::collection::Want;
+use crate::elastic::{Has, Target};
+use crate::sync::{Verdict, compare};
+use crate::{Error, job};
+
+/// How often a key that is being written to is looked at again before it is left alone: its own jobs will look.
+const ROUNDS: usize = 5;
+/// How long to wait before an index that could not say is asked again.
+const WAIT: Duration = Duration::from_millis(500);
+
+/// A key that differed at first sight, and what Postgres wanted then.
+#[derive(Clone, Debug)]
+pub(super) struct Suspect {
+    pub key: String,
+    pub want: Option<Want>,
+}
+
+/// What became of the suspicions.
+#[derive(Debug, Default)]
+pub(super) struct Confirmed {
+    /// True differences, one for each index that has it.
+    pub differences: Vec<Difference>,
+    /// Keys that differ and have an open job, or are being written to.
+    pub pending: u64,
+    /// Keys of which it could not be told.
+    pub unknown: u64,
+}
+
+impl Confirmed {
+    pub fn add(&mut self, other: Confirmed) {
+        self.differences.extend(other.differences);
+        self.pending += other.pending;
+        self.unknown += other.unknown;
+    }
+}
+
+/// A true difference.
+#[derive(Clone, Debug)]
+pub(super) struct Difference {
+    pub key: String,
+    pub kind: Kind,
+    pub index: String,
+    pub want: Option<Want>,
+    pub has: Has,
+}
+
+impl Run<'_> {
+    /// Looks again at what was suspected.
+    pub(super) async fn confirm(&self, targets: &[Target], suspects: Vec<Suspect>) -> Result<Confirmed, Error> {
+        let mut confirmed = Confirmed::default();
+        let mut suspects = suspects;
+        for round in 1..=ROUNDS {
+            if suspects.is_empty() {
+                break;
+            }
+            let keys: Vec<&str> = suspects.iter().map(|suspect| suspect.key.as_str()).collect();
+            let mut connection = self.inner.pool.acquire().await?;
+            let open = job::open_among(&mut connection, &self.collection.name, &keys).await?;
+            drop(connection);
+            let seen = self.glance(targets, &keys).await?;
+            let mut again = Vec::new();
+            for suspect in suspects {
+                let Some(now) = seen.get(&suspect.key) else { continue };
+                match judge(&suspect, now, open.concerns(&suspect.key)) {
+                    Judged::Agrees => {}
+                    Judged::Differs => confirmed.differences.extend(differences(targets, &suspect, now)),
+                    Judged::Pending => confirmed.pending += 1,
+                    Judged::Written if round == ROUNDS => confirmed.pending += 1,
+                    Judged::Unknown if round == ROUNDS && now.want.is_none() => {
+                        confirmed.differences.extend(unbuildable(targets, &suspect))
+                    }
+                    Judged::Unknown if round == ROUNDS => confirmed.unknown += 1,
+                    Judged::Written | Judged::Unknown => again.push(Suspect { want: now.want, ..suspect }),
+                }
+            }
+            if again.iter().any(|suspect| seen.get(&suspect.key).is_some_and(is_unknown)) {
+                tokio::time::sleep(WAIT).await;
+            }
+            suspects = again;
+        }
+        self.name_the_dead(&mut confirmed.differences).await?;
+        Ok(confirmed)
+    }
+
+    /// What a dead letter tells of is known, and scheduling it again would only make another dead letter.
+    async fn name_the_dead(&self, differences: &mut [Difference]) -> Result<(), Error> {
+        if differences.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<&str> = differences.iter().map(|difference| difference.key.as_str()).collect();
+        let mut connection = self.inner.pool.acquire().await?;
+        let dead = job::dead_among(&mut connection, &self.collection.name, &keys).await?;
+        for difference in differences.iter_mut().filter(|difference| dead.contains(&difference.key)) {
+            difference.kind = Kind::Dead;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Judged {
+    Agrees,
+    Differs,
+    /// A job will look at it.
+    Pending,
+    /// Something was committed to it in between.
+    Written,
+    Unknown,
+}
+
+/// Pure: what was wanted before, what both sides have now, and whether a job was open in between.
+fn judge(suspect: &Suspect, now: &Seen, open: bool) -> Judged {
+    if now.agrees() {
+        Judged::Agrees
+    } else if open {
+        Judged::Pending
+    } else if is_unknown(now) {
+        Judged::Unknown
+    } else if suspect.want != now.want {
+        Judged::Written
+    } else {
+        Judged::Differs
+    }
+}
+
+fn is_unknown(seen: &Seen) -> bool {
+    seen.verdicts().any(|verdict| verdict == Verdict::Unknown)
+}
+
+fn differences(targets: &[Target], suspect: &Suspect, now: &Seen) -> Vec<Difference> {
+    let each = targets.iter().zip(&now.has).filter_map(|(target, has)| {
+        let kind = Kind::of(compare(now.want?, has))?;
+        Some(Difference { key: suspect.key.clone(), kind, index: target.index().to_owned(), want: now.want, has: has.clone() })
+    });
+    each.collect()
+}
+
+/// The view fails for its row, so no index can have its document: a dead letter says so, or will.
+fn unbuildable(targets: &[Target], suspect: &Suspect) -> Vec<Difference> {
+    let index = targets.iter().map(|target| target.index().to_owned()).next().unwrap_or_default();
+    vec![Difference { key: suspect.key.clone(), kind: Kind::Missing, index, want: None, has: Has::Absent }]
+}
+
+impl Difference {
+    /// For people.
+    pub fn example(&self) -> Example {
+        let postgres = match self.want {
+            Some(Want::Present(0)) => "has a row whose key the index cannot hold".into(),
+            Some(Want::Present(version)) => format!("has {version}"),
+            Some(Want::Hidden(version) | Want::Deleted(version)) => format!("wants it gone at {version}"),
+            Some(Want::Never) => "never had it".into(),
+            None => "cannot build it".into(),
+        };
+        let elasticsearch = match &self.has {
+            Has::Present(version) if version % 2 == 0 => format!("has {version}"),
+            Has::Present(version) => format!("has a tombstone at {version}"),
+            Has::Absent => "has nothing".into(),
+            Has::Unknown(why) => format!("could not say: {why}"),
+        };
+        // an id may hold a zero byte, which Postgres cannot keep
+        Example { key: self.key.replace('\0', "\\0"), kind: self.kind, index: self.index.clone(), postgres, elasticsearch }
+    }
+}
+
+/// Suspects of a look, in the order of the keys.
+pub(super) fn suspects(keys: &[&str], seen: &HashMap<String, Seen>) -> Vec<Suspect> {
+    let differing = keys.iter().filter_map(|key| seen.get(*key).filter(|seen| !seen.agrees()).map(|seen| (key, seen)));
+    differing.map(|(key, seen)| Suspect { key: (*key).to_owned(), want: seen.want }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_counts_only_if_nothing_was_written_and_no_job_is_open() {
+        let suspect = |want| Suspect { key: "k".into(), want: Some(want) };
+        let seen = |want, has| Seen { want: Some(want), has: vec![has] };
+        let unknown = || Has::Unknown("closed".into());
+        for (before, now, open, judged) in [
+            (Want::Present(4), seen(Want::Present(4), Has::Absent), false, Judged::Differs),
+            (Want::Present(4), seen(Want::Present(4), Has::Absent), true, Judged::Pending),
+            (Want::Present(4), seen(Want::Present(4), Has::Present(4)), false, Judged::Agrees),
+            (Want::Present(4), seen(Want::Present(6), Has::Present(4)), false, Judged::Written),
+            (Want::Present(4), seen(Want::Deleted(7), Has::Present(4)), true, Judged::Pending),
+            (Want::Never, seen(Want::Never, Has::Present(4)), false, Judged::Differs),
+            (Want::Never, seen(Want::Present(8), Has::Present(4)), false, Judged::Written),
+            (Want::Present(4), seen(Want::Present(4), unknown()), false, Judged::Unknown),
+            (Want::Present(4), seen(Want::Present(4), unknown()), true, Judged::Pending),
+        ] {
+            assert_eq!(judge(&suspect(before), &now, open), judged, "{before:?} {now:?} {open}");
+        }
+    }
+
+    #[test]
+    fn every_index_must_agree() {
+        let seen = Seen { want: Some(Want::Present(4)), has: vec![Has::Present(4), Has::Absent] };
+        assert!(!seen.agrees());
+        let targets = [Target::new("a-000001"), Target::new("a-000002")];
+        let found = differences(&targets, &Suspect { key: "k".into(), want: Some(Want::Present(4)) }, &seen);
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].kind, found[0].index.as_str()), (Kind::Missing, "a-000002"));
+    }
+}

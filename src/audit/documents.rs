@@ -1,0 +1,76 @@
+//! From Elasticsearch to Postgres: everything that an index shows to readers, from a point in time.
+
+use super::Run;
+use super::confirm::{Confirmed, Difference, Suspect};
+use super::kind::Kind;
+use crate::Error;
+use crate::collection::Want;
+use crate::elastic::{Has, Page};
+
+impl Run<'_> {
+    /// One page of what this index shows.
+    pub(super) async fn documents(&mut self, n: usize) -> Result<(), Error> {
+        self.check_stop()?;
+        let Some(page) = self.next_documents(n).await? else {
+            // it ran out while this audit was cut short, or its node was started anew: this index from its beginning, in a new one
+            tracing::info!(index = self.targets[n].index(), "the point in time is gone; this index is walked anew");
+            (self.ledger.cursor, self.ledger.point_in_time) = (None, None);
+            self.ledger.stage_counts.clear();
+            return Ok(());
+        };
+        let sampled: Vec<&(String, i64)> = page.documents.iter().filter(|_| self.is_sampled()).collect();
+        self.pacer.turn(sampled.len()).await;
+        let (keys, strays): (Vec<&str>, Vec<&str>) =
+            sampled.iter().map(|(id, _)| id.as_str()).partition(|id| self.collection.key_type.fault(id).is_none());
+        let mut confirmed = self.orphans(n, &keys).await?;
+        confirmed.add(self.strays(n, &strays).await?);
+        self.ledger.looked += sampled.len() as u64;
+        if page.documents.is_empty() {
+            self.inner.elastic.close_point_in_time(&page.point_in_time).await;
+            self.ledger.next_stage_after(&confirmed);
+        } else {
+            (self.ledger.cursor, self.ledger.point_in_time) = (page.after, Some(page.point_in_time));
+            self.ledger.add(&confirmed);
+        }
+        self.note(&confirmed).await
+    }
+
+    async fn next_documents(&mut self, n: usize) -> Result<Option<Page>, Error> {
+        let elastic = &self.inner.elastic;
+        let point_in_time = match &self.ledger.point_in_time {
+            Some(open) => open.clone(),
+            None => elastic.open_point_in_time(&self.targets[n]).await?,
+        };
+        Ok(elastic.page(&point_in_time, self.ledger.cursor.as_deref()).await?)
+    }
+
+    /// Documents with neither row nor record. Those that have one were looked at from Postgres' side.
+    async fn orphans(&self, n: usize, keys: &[&str]) -> Result<Confirmed, Error> {
+        let mut connection = self.inner.pool.acquire().await?;
+        let unrecorded = self.collection.unrecorded(&mut connection, keys).await?;
+        drop(connection);
+        let suspects = unrecorded.into_iter().map(|key| Suspect { key, want: Some(Want::Never) }).collect();
+        self.confirm(&self.targets[n..=n], suspects).await
+    }
+
+    /// Documents whose ids cannot be keys: no row can ever want them.
+    async fn strays(&self, n: usize, ids: &[&str]) -> Result<Confirmed, Error> {
+        let (ids, unspeakable): (Vec<&str>, Vec<&str>) = ids.iter().partition(|id| !id.contains('\0'));
+        let suspects = ids.into_iter().map(|id| Suspect { key: id.to_owned(), want: Some(Want::Never) }).collect();
+        let mut confirmed = self.confirm(&self.targets[n..=n], suspects).await?;
+        for difference in confirmed.differences.iter_mut().filter(|difference| difference.kind == Kind::Orphan) {
+            difference.kind = Kind::Stray;
+        }
+        // Postgres cannot hold such an id, not even in a job: it is told, and a person must see to it
+        let index = self.targets[n].index();
+        let told = |id: &str| Difference {
+            key: id.to_owned(),
+            kind: Kind::Stray,
+            index: index.to_owned(),
+            want: Some(Want::Never),
+            has: Has::Present(0),
+        };
+        confirmed.differences.extend(unspeakable.into_iter().map(told));
+        Ok(confirmed)
+    }
+}

@@ -1,0 +1,85 @@
+//! From Postgres to Elasticsearch: every key of the table and of recorded deletes, in every index, in real time.
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use super::confirm::{Confirmed, Suspect, suspects};
+use super::ledger::Stage;
+use super::{Example, Run};
+use crate::collection::Keyed;
+use crate::{Error, crash};
+
+/// Keys fetched at once: a few milliseconds.
+const PAGE: i64 = 10_000;
+/// Keys in one look, as in a batch of the loop.
+const LOOK: usize = 2_500;
+/// Looks at the same time: while one side works on one, the other works on another.
+const IN_FLIGHT: usize = 2;
+
+impl Run<'_> {
+    /// One page of this stage: looked at, confirmed, scheduled, and noted as done.
+    pub(super) async fn keys(&mut self) -> Result<(), Error> {
+        self.check_stop()?;
+        let page = self.next_page().await?;
+        let picked: Vec<&str> = page.iter().filter(|keyed| keyed.picked && self.is_sampled()).map(|keyed| keyed.key.as_str()).collect();
+        self.pacer.turn(picked.len()).await;
+        let suspected = self.glance_at(&picked).await?;
+        let confirmed = self.confirm(&self.targets, suspected).await?;
+        self.ledger.looked += picked.len() as u64;
+        self.ledger.cursor = page.last().map(|keyed| keyed.key.clone());
+        if (page.len() as i64) < PAGE {
+            self.ledger.next_stage_after(&confirmed);
+        } else {
+            self.ledger.add(&confirmed);
+        }
+        self.note(&confirmed).await
+    }
+
+    async fn next_page(&self) -> Result<Vec<Keyed>, Error> {
+        let Run { collection, ledger, .. } = self;
+        let mut connection = self.inner.pool.acquire().await?;
+        match ledger.stage {
+            Stage::Records => collection.records(&mut connection, ledger.cursor.as_deref(), ledger.since, PAGE).await,
+            _ => collection.keys(&mut connection, ledger.cursor.as_deref(), ledger.since, PAGE).await,
+        }
+    }
+
+    async fn glance_at(&self, keys: &[&str]) -> Result<Vec<Suspect>, Error> {
+        let looks = stream::iter(keys.chunks(LOOK)).map(|keys| async move {
+            let seen = self.glance(&self.targets, keys).await?;
+            Ok::<_, Error>(suspects(keys, &seen))
+        });
+        let found: Vec<Vec<Suspect>> = looks.buffer_unordered(IN_FLIGHT).try_collect().await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    pub(super) fn is_sampled(&self) -> bool {
+        self.ledger.sample.is_none_or(|share| rand::random_bool(share.clamp(0.0, 1.0)))
+    }
+
+    /// Schedules what was found and keeps where the audit stands, in one short transaction.
+    pub(super) async fn note(&mut self, confirmed: &Confirmed) -> Result<(), Error> {
+        self.repair(confirmed).await?;
+        crash::point("audit-noted");
+        (self.watch)(&self.report());
+        Ok(())
+    }
+}
+
+impl super::Ledger {
+    pub(super) fn add(&mut self, confirmed: &Confirmed) {
+        for difference in &confirmed.differences {
+            let example: Example = difference.example();
+            self.count(difference.kind.name(), [example]);
+        }
+        for (name, count) in [("pending", confirmed.pending), ("unknown", confirmed.unknown)] {
+            if count > 0 {
+                *self.stage_counts.entry(name.to_owned()).or_default() += count;
+            }
+        }
+    }
+
+    pub(super) fn next_stage_after(&mut self, confirmed: &Confirmed) {
+        self.add(confirmed);
+        self.next_stage();
+    }
+}

@@ -1,0 +1,179 @@
+//! Compares everything, both ways, while traffic flows. What differs goes through the queue, never around it.
+//!
+//! Three stages. *Rows*: pages of the table's keys, each looked at in every index in real time. *Records*: the same for the keys of
+//! deletes. *Documents*: everything that an index shows to readers, from a point in time; what has neither row nor record is an orphan,
+//! and what has one was looked at by the other stages. Tombstones need no walk: without row and record they are just what they should be.
+//!
+//! What differs at first sight is only suspected ([`confirm`]): a difference counts if it is still there while nothing was written to the
+//! key in between and no job is open for it. Such a job would heal it.
+
+mod confirm;
+mod documents;
+mod glance;
+mod keys;
+mod kind;
+mod ledger;
+mod pace;
+mod repair;
+mod report;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use tokio_util::sync::CancellationToken;
+
+pub use kind::Kind;
+pub use ledger::{Unfinished, unfinished};
+pub use report::{Example, Report};
+
+use crate::collection::{self, Collection};
+use crate::elastic::Target;
+use crate::{Catchword, Error, Inner};
+use ledger::{Ledger, Stage};
+use pace::Pacer;
+
+/// What is to be compared.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    pub collection: String,
+    /// Only this index; none: every index that must agree.
+    pub target: Option<String>,
+    /// Schedule what differs.
+    pub repair: bool,
+    /// Compare documents too where the versions agree.
+    pub content: bool,
+    /// Only rows of the period since then, and deletes; not what the index shows.
+    pub since: Option<DateTime<Utc>>,
+    /// Only this share of the keys, above 0 and up to 1.
+    pub sample: Option<f64>,
+    /// At most so many keys a second.
+    pub rate: Option<u32>,
+    /// Who asks: `operator`, `rebuild`, …
+    pub reason: String,
+}
+
+/// Is told how far an audit has come, after each piece of it.
+pub type Watch<'a> = &'a (dyn Fn(&Report) + Sync);
+
+impl Catchword {
+    /// Compares, from the beginning to the end. The report says what differs; an error means that it could not be told, and that the
+    /// audit can be [resumed](Catchword::resume_audit).
+    pub async fn audit(&self, request: &Request) -> Result<Report, Error> {
+        self.audit_watched(request, &|_| (), &CancellationToken::new()).await
+    }
+
+    /// The same, watched and with a way to stop it between two pieces.
+    pub async fn audit_watched(&self, request: &Request, watch: Watch<'_>, stop: &CancellationToken) -> Result<Report, Error> {
+        let (collection, targets) = self.audited(&request.collection, request.target.as_deref()).await?;
+        if request.content {
+            return Err(Error::Refused("documents cannot be compared yet".into()));
+        }
+        let ledger = Ledger::begin(&self.inner.pool, request, &targets).await?;
+        self.run(collection, targets, ledger, request.rate, watch, stop).await
+    }
+
+    /// Goes on with an audit that was cut short, where it was.
+    pub async fn resume_audit(&self, id: i64, rate: Option<u32>, watch: Watch<'_>, stop: &CancellationToken) -> Result<Report, Error> {
+        let ledger = Ledger::read(&self.inner.pool, id).await?;
+        let (collection, all) = self.audited(&ledger.collection, None).await?;
+        let there = |index: &String| all.iter().any(|target| target.index() == index);
+        if let Some(gone) = ledger.targets.iter().find(|index| !there(index)) {
+            let name = &collection.name;
+            return Err(Error::Refused(format!("index {gone} is no longer one of {name}; begin anew: catchword audit {name}")));
+        }
+        let targets = ledger.targets.iter().map(Target::new).collect();
+        self.run(collection, targets, ledger, rate, watch, stop).await
+    }
+
+    /// The collection as it is attached now, and its indices that are to be compared.
+    async fn audited(&self, name: &str, target: Option<&str>) -> Result<(Arc<Collection>, Vec<Target>), Error> {
+        let config = self.inner.config.collection(Some(name))?;
+        let mut connection = self.inner.pool.acquire().await?;
+        let collection = collection::load(&mut connection, config, &self.inner.prefix).await?;
+        collection.check_targets()?;
+        let targets = match target {
+            None => collection.targets.clone(),
+            Some(index) => collection.targets.iter().filter(|target| target.index() == index).cloned().collect(),
+        };
+        match (targets.is_empty(), target) {
+            (false, _) => Ok((Arc::new(collection), targets)),
+            (true, None) => Err(Error::Refused(format!("collection {name} has no index yet; run: catchword migrate"))),
+            (true, Some(index)) => {
+                let has: Vec<&str> = collection.targets.iter().map(Target::index).collect();
+                Err(Error::Refused(format!("{index} is no index of collection {name}; it has: {}", has.join(", "))))
+            }
+        }
+    }
+
+    async fn run(
+        &self,
+        collection: Arc<Collection>,
+        targets: Vec<Target>,
+        ledger: Ledger,
+        rate: Option<u32>,
+        watch: Watch<'_>,
+        stop: &CancellationToken,
+    ) -> Result<Report, Error> {
+        let mut run = Run { inner: &self.inner, collection, targets, ledger, pacer: Pacer::new(rate), expected: None, watch, stop };
+        run.expected = run.estimate().await;
+        loop {
+            match run.ledger.stage {
+                Stage::Rows | Stage::Records => run.keys().await?,
+                Stage::Documents(n) if n < run.targets.len() && run.ledger.since.is_none() => run.documents(n).await?,
+                Stage::Documents(_) => return run.finish().await,
+            }
+        }
+    }
+}
+
+/// An audit under way.
+struct Run<'a> {
+    inner: &'a Inner,
+    collection: Arc<Collection>,
+    targets: Vec<Target>,
+    ledger: Ledger,
+    pacer: Pacer,
+    /// About how many keys and documents it will have looked at in the end.
+    expected: Option<u64>,
+    watch: Watch<'a>,
+    stop: &'a CancellationToken,
+}
+
+impl Run<'_> {
+    fn check_stop(&self) -> Result<(), Error> {
+        if self.stop.is_cancelled() { Err(Error::Stopped) } else { Ok(()) }
+    }
+
+    /// About how much there is to look at; a guess is good enough for a progress bar, and none is no harm.
+    async fn estimate(&self) -> Option<u64> {
+        let mut connection = self.inner.pool.acquire().await.ok()?;
+        let (rows, records) = self.collection.estimate(&mut connection).await.ok()?;
+        drop(connection);
+        let mut documents = 0;
+        for target in &self.targets {
+            documents += self.inner.elastic.document_count(&target.write_alias()).await.ok()?;
+        }
+        let indices = self.targets.len() as u64;
+        let rows = rows.unwrap_or(documents / indices.max(1));
+        Some(rows + records + if self.ledger.since.is_some() { 0 } else { documents })
+    }
+
+    fn report(&self) -> Report {
+        let mut counts = self.ledger.counts.clone();
+        for (name, count) in &self.ledger.stage_counts {
+            *counts.entry(name.clone()).or_default() += count;
+        }
+        self.ledger.report(counts, self.expected)
+    }
+
+    async fn finish(mut self) -> Result<Report, Error> {
+        self.ledger.finish(&self.inner.pool).await?;
+        let report = self.report();
+        (self.watch)(&report);
+        Ok(report)
+    }
+}
+
+/// How many of each kind, by its name; also `pending` and `unknown`.
+type Counts = BTreeMap<String, u64>;

@@ -1,0 +1,40 @@
+//! The words of `catchword audit`.
+
+use super::reindex::number;
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Audit {
+    /// The collection; none: all that are configured, one after the other
+    #[arg(value_name = "COLLECTION")]
+    pub collection: Option<String>,
+    /// Schedule what differs, with the tag audit; a worker heals it
+    #[arg(long)]
+    pub repair: bool,
+    /// Only rows of the period since: a date or a time, in UTC if no zone is said
+    ///
+    /// By the column that the configuration calls `period`; also the deletes since. What the index shows is not walked then, so documents
+    /// without a row are not found.
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// Only a share of the keys, picked by chance: 5 or 5%
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub sample: Option<f64>,
+    /// Only this one of its indices, where a rebuild made it several
+    #[arg(long, value_name = "NAME", requires = "collection")]
+    pub index: Option<String>,
+    /// At most so many keys a second; without it as fast as the servers are
+    #[arg(long, value_name = "KEYS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub rate: Option<u32>,
+    /// Go on with an audit that was cut short: its number, or the newest
+    #[arg(long, num_args = 0..=1, value_name = "NUMBER", value_parser = number, conflicts_with_all = ["repair", "since", "sample", "index"])]
+    pub resume: Option<Option<i64>>,
+    /// The result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A share of up to 100 per cent, as a number from 0 to 1.
+fn percent(text: &str) -> Result<f64, String> {
+    let share = text.trim_end_matches('%').trim().parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
+    share.map(|percent| percent / 100.0).ok_or_else(|| "it is a share above 0 and up to 100 per cent; write 5 or 5%".to_owned())
+}

@@ -1,0 +1,5 @@
+-- Of these keys, those that have neither a row nor the record of a delete.
+select k
+  from unnest($2::text[]) as given (k)
+ where not exists (select from only {table} t where t.{key} = given.k::{key_type})
+   and not exists (select from catchword.tombstone d where d.collection = $1 and d.key = given.k)

@@ -1,0 +1,146 @@
+//! Walks everything that an index shows to readers, as it was at one moment: ids and versions, no documents.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use bytes::Bytes;
+use elasticsearch::http::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::ask::parse;
+use super::client::Request;
+use super::{Answer, Elastic, Error, Target, answer, percent};
+
+/// Ids in a page: larger pages are hardly faster, and Elasticsearch gives no more at once.
+const PAGE: usize = 10_000;
+/// How long it is kept for the next page. Longer than a pause between pages of a slow walk, and than a worker's restart.
+const KEEP: &str = "10m";
+/// The limit of one page; it takes about 60 ms.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One page of a walk.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// Id and version of each document. None: the walk is at its end.
+    pub documents: Vec<(String, i64)>,
+    /// Where the next page begins.
+    pub after: Option<String>,
+    /// The name of the point in time from now on; it can change from page to page.
+    pub point_in_time: String,
+}
+
+impl Elastic {
+    /// Opens a point in time on an index. What was written before is seen: the index is refreshed first, because one that is being
+    /// filled may not refresh by itself.
+    pub async fn open_point_in_time(&self, target: &Target) -> Result<String, Error> {
+        let doing = format!("open a point in time on {target}");
+        let index = percent::encode(&target.write_alias());
+        self.ask(&doing, Method::Post, &format!("/{index}/_refresh"), &[("filter_path", "_shards.failed")], None).await?;
+        let body = self.ask(&doing, Method::Post, &format!("/{index}/_pit"), &[("keep_alive", KEEP)], None).await?;
+        #[derive(Deserialize)]
+        struct Opened {
+            id: String,
+        }
+        Ok(parse::<Opened>(&doing, &body)?.id)
+    }
+
+    /// The next page of what readers see. None: the point in time is gone, and the walk begins anew.
+    pub async fn page(&self, point_in_time: &str, after: Option<&str>) -> Result<Option<Page>, Error> {
+        let doing = "read a page of ids";
+        let after = after.and_then(|after| serde_json::from_str::<Value>(after).ok());
+        let mut question = json!({
+            "size": PAGE,
+            "_source": false,
+            "version": true,
+            "track_total_hits": false,
+            "pit": { "id": point_in_time, "keep_alive": KEEP },
+            "sort": ["_shard_doc"],
+            "query": super::index::shown_to_readers(),
+        });
+        if let (Some(after), Some(question)) = (after, question.as_object_mut()) {
+            question.insert("search_after".into(), after);
+        }
+        let query = [
+            // a shard that is away would hide its documents
+            ("allow_partial_search_results", "false"),
+            ("filter_path", "pit_id,timed_out,hits.hits._id,hits.hits._version,hits.hits.sort"),
+        ];
+        let body = Some(Bytes::from(question.to_string()));
+        let request = Request { method: Method::Post, path: "/_search", query: &query, content_type: "application/json", body };
+        let failed = |answer| Error::Request { doing: doing.to_owned(), answer };
+        let reply = self.exchange(&request, Instant::now() + PATIENCE).await.map_err(failed)?;
+        match reply.status {
+            200 => Ok(Some(read(doing, &reply.body)?)),
+            404 if is_gone(&reply.body) => Ok(None),
+            status => Err(failed(answer::of_question(status, &reply.body))),
+        }
+    }
+
+    /// Gives a point in time back. One that is gone already is as good.
+    pub async fn close_point_in_time(&self, point_in_time: &str) {
+        let body = Bytes::from(json!({ "id": point_in_time }).to_string());
+        _ = self.ask("close a point in time", Method::Delete, "/_pit", &[], Some(body)).await;
+    }
+}
+
+/// It ran out, or the node that held it was started anew. The fault stands within those of the shards.
+fn is_gone(body: &[u8]) -> bool {
+    const MISSING: &[u8] = b"search_context_missing_exception";
+    body.windows(MISSING.len()).any(|window| window == MISSING)
+}
+
+fn read(doing: &str, body: &[u8]) -> Result<Page, Error> {
+    #[derive(Deserialize)]
+    struct Found<'a> {
+        pit_id: String,
+        #[serde(default)]
+        timed_out: bool,
+        #[serde(borrow, default)]
+        hits: Hits<'a>,
+    }
+    #[derive(Default, Deserialize)]
+    struct Hits<'a> {
+        #[serde(borrow, default)]
+        hits: Vec<Hit<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Hit<'a> {
+        #[serde(rename = "_id", borrow)]
+        id: Cow<'a, str>,
+        #[serde(rename = "_version")]
+        version: i64,
+        sort: Value,
+    }
+    let found: Found<'_> = parse(doing, body)?;
+    if found.timed_out {
+        let answer = Answer::Unknown("the page is not whole: no answer in time".to_owned());
+        return Err(Error::Request { doing: doing.to_owned(), answer });
+    }
+    let after = found.hits.hits.last().map(|hit| hit.sort.to_string());
+    let documents = found.hits.hits.into_iter().map(|hit| (hit.id.into_owned(), hit.version)).collect();
+    Ok(Page { documents, after, point_in_time: found.pit_id })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_ids_versions_and_where_the_next_begins() {
+        // by 9.4.3
+        let body = br#"{"pit_id":"abc","timed_out":false,"hits":{"hits":[{"_id":"a\"b","_version":2,"sort":[0]},{"_id":"c","_version":12,"sort":[4294967297]}]}}"#;
+        let page = read("test", body).unwrap();
+        assert_eq!(page.documents, [("a\"b".to_owned(), 2), ("c".to_owned(), 12)]);
+        assert_eq!((page.after.as_deref(), &*page.point_in_time), (Some("[4294967297]"), "abc"));
+        let last = read("test", br#"{"pit_id":"abd","timed_out":false}"#).unwrap();
+        assert!(last.documents.is_empty() && last.after.is_none());
+    }
+
+    #[test]
+    fn a_page_that_is_not_whole_is_none() {
+        assert!(read("test", br#"{"pit_id":"abd","timed_out":true}"#).is_err());
+        assert!(read("test", br#"{"hits":{}}"#).is_err());
+    }
+}

@@ -1,0 +1,50 @@
+//! What is open or dead among many keys, for an audit: a difference that a job will heal is none, and one that a dead letter tells of is
+//! known.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use sqlx::{PgConnection, Row};
+
+use crate::Error;
+
+/// What is open among some keys.
+#[derive(Debug, Default)]
+pub struct OpenAmong {
+    keys: HashSet<String>,
+    /// A related row was changed, and the rows that refer to it are not touched yet: they may be any.
+    touches: bool,
+}
+
+impl OpenAmong {
+    /// Will a job look at this key?
+    pub fn concerns(&self, key: &str) -> bool {
+        self.touches || self.keys.contains(key)
+    }
+}
+
+/// The open jobs of these keys.
+pub async fn open_among(connection: &mut PgConnection, collection: &str, keys: &[&str]) -> Result<OpenAmong, Error> {
+    let row = sqlx::query(include_str!("open_among.sql")).bind(collection).bind(keys).fetch_one(connection).await?;
+    let found: Vec<String> = row.try_get("keys")?;
+    Ok(OpenAmong { keys: found.into_iter().collect(), touches: row.try_get("touches")? })
+}
+
+/// Which of these keys have a dead letter.
+pub async fn dead_among(connection: &mut PgConnection, collection: &str, keys: &[&str]) -> Result<HashSet<String>, Error> {
+    let found: Vec<String> = sqlx::query_scalar(include_str!("dead_among.sql")).bind(collection).bind(keys).fetch_all(connection).await?;
+    Ok(found.into_iter().collect())
+}
+
+/// Schedules what an audit found, behind the `before` that it scheduled already.
+pub async fn schedule_audit(
+    connection: &mut PgConnection,
+    collection: &str,
+    keys: &[&str],
+    base: DateTime<Utc>,
+    before: i64,
+) -> Result<(), Error> {
+    let scheduled = sqlx::query(include_str!("schedule_audit.sql")).bind(collection).bind(keys).bind(base).bind(before);
+    scheduled.execute(connection).await?;
+    Ok(())
+}

@@ -1,0 +1,1 @@
+select distinct key from catchword.dead_job where collection = $1 and key = any($2)
