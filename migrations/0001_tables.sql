@@ -194,7 +194,8 @@ create table catchword.worker (
   blocked     jsonb not null default '{}',
   breaker     text not null default 'closed',
   started_at  timestamptz not null default now(),
-  seen_at     timestamptz not null default now()
+  seen_at     timestamptz not null default now(),
+  passed_at   timestamptz
 );
 comment on table  catchword.worker is 'one row per worker, renewed at each tick';
 comment on column catchword.worker.id is 'drawn when the worker starts';
@@ -205,6 +206,7 @@ comment on column catchword.worker.blocked is 'collections it cannot work on, an
 comment on column catchword.worker.breaker is 'closed, or why and since when requests to Elasticsearch are held back';
 comment on column catchword.worker.started_at is 'when it started';
 comment on column catchword.worker.seen_at is 'its last sign of life';
+comment on column catchword.worker.passed_at is 'when a pass of it last succeeded';
 
 create table catchword.installation (
   only_one          boolean primary key default true constraint installation_is_one check (only_one),

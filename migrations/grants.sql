@@ -8,7 +8,7 @@
 --
 --   migrator     runs `catchword migrate`, `detach`. Owns the schema catchword and the application's tables and views, because only an
 --                owner can add a column and, with its functions, write rows whoever the caller is.
---   worker       runs `catchword worker`, `sync`, `reindex`, `status`, `explain`, `audit`. Reads the attached tables and views, never writes
+--   worker       runs `catchword worker`, `sync`, `reindex`, `status`, `check`, `explain`, `audit`. Reads the attached tables and views, never writes
 --                them: what it changes there it changes through functions of the migrator's.
 --   application  writes its own tables. It has no right here but what everybody has: to find the sequence and to draw from it. The
 --                triggers leave the jobs with the migrator's rights.
@@ -39,8 +39,8 @@ select format('grant connect on database %I to %I, %I', current_database(), :'wo
 select to_regclass('catchword._migrations') is not null as there \gset
 \if :there
 
--- To see which version the schema is, which collections there are, who we are, what is paused, how far a reindex came.
-grant select on catchword._migrations, catchword.collection, catchword.installation, catchword.pause, catchword.reindex to :"worker";
+-- To see which version the schema is, which collections there are, who we are, what is paused, how far a reindex came, what was done.
+grant select on catchword._migrations, catchword.collection, catchword.installation, catchword.pause, catchword.reindex, catchword.journal to :"worker";
 -- To claim (a row lock needs update), to push back, to settle and to bury. Never to insert: jobs come from triggers and functions.
 grant select, update, delete on catchword.job to :"worker";
 -- To count the jobs that were ever scheduled.

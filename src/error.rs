@@ -64,6 +64,17 @@ fn postgres_sentence(error: &sqlx::Error) -> String {
 }
 
 impl Error {
+    /// Was Postgres not there, or not able to answer? Another attempt may find it well; a missing table or a wrong password stays.
+    pub fn is_absence(&self) -> bool {
+        match self {
+            Error::Postgres(sqlx::Error::Database(error)) => {
+                error.code().is_some_and(|code| ["08", "53", "57"].iter().any(|class| code.starts_with(class)))
+            }
+            Error::Postgres(_) => true,
+            _ => false,
+        }
+    }
+
     /// The SQLSTATE, if Postgres gave one.
     pub fn sqlstate(&self) -> Option<String> {
         match self {

@@ -6,6 +6,7 @@ mod store;
 
 pub mod sync;
 
+pub mod alarm;
 pub mod audit;
 pub mod explain;
 pub mod migrate;

@@ -5,23 +5,26 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde::Serialize;
+use sqlx::PgConnection;
 
-use crate::collection;
+use crate::collection::{self, Collection};
 use crate::elastic::Target;
 use crate::job::{self, Census};
 use crate::printable::printable;
 use crate::reindex::{self, Unfinished};
-use crate::sync::{WorkerRow, workers};
-use crate::{Catchword, Error, config};
+use crate::sync::{ABSENT_SECONDS, WorkerRow, workers};
+use crate::{Catchword, Error, config, database, migrate};
 
 /// Elasticsearch is not waited for longer: somebody looks at a screen.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// A worker that was not seen for longer than two ticks is worth a word.
-const ABSENT_SECONDS: f64 = 150.0;
+const ELASTICSEARCH: Duration = Duration::from_secs(3);
+/// Nor is Postgres. A census of a large queue takes a moment.
+const POSTGRES: Duration = Duration::from_secs(8);
 
 /// The state of everything.
 #[derive(Debug, Serialize)]
 pub struct Status {
+    /// Why Postgres could not be asked; then most of the rest is empty.
+    pub postgres: Option<String>,
     pub collections: Vec<CollectionStatus>,
     pub workers: Vec<WorkerRow>,
     /// Collections that have jobs, are not in this configuration, and are served by no living worker.
@@ -35,7 +38,7 @@ pub struct Status {
 pub struct CollectionStatus {
     pub name: String,
     #[serde(flatten)]
-    pub census: Census,
+    pub census: Option<Census>,
     pub paused: Option<String>,
     /// Why it cannot be worked on: found now, or said by a worker.
     pub blocked: Option<String>,
@@ -49,50 +52,76 @@ pub struct CollectionStatus {
     pub served: bool,
 }
 
+/// What Postgres says of a collection.
+struct Known {
+    census: Census,
+    loaded: Option<Collection>,
+    /// Why it cannot be worked on.
+    problem: Option<String>,
+}
+
+/// What Postgres says of everything.
+#[derive(Default)]
+struct InPostgres {
+    collections: Vec<Known>,
+    workers: Vec<WorkerRow>,
+    unserved: Vec<String>,
+    reindexes: Vec<Unfinished>,
+}
+
 impl Catchword {
-    /// Reads the state of every configured collection. Elasticsearch is asked first and for all at once, so that no connection to
-    /// Postgres waits for it.
+    /// Reads the state of every configured collection. Both servers are asked at the same time, and one that is away or silent is shown
+    /// as such. An error is what a person must mend first: a standby, another version's schema, a wrong password.
     pub async fn status(&self) -> Result<Status, Error> {
         let configs = &self.inner.config.collections;
         let alias = |config: &config::Collection| format!("{}{}", self.inner.prefix, config.index);
-        let counts = join_all(configs.iter().map(|config| self.count(alias(config)))).await;
-        let mut connection = self.inner.pool.acquire().await?;
-        let workers = workers(&mut connection).await?;
+        let counting = join_all(configs.iter().map(|config| self.count(alias(config))));
+        let (counts, asked) = tokio::join!(counting, tokio::time::timeout(POSTGRES, self.in_postgres()));
+        let (known, away) = match asked {
+            Ok(Ok(known)) => (known, None),
+            Ok(Err(error)) if error.is_absence() => (InPostgres::default(), Some(error.to_string())),
+            Ok(Err(error)) => return Err(error),
+            Err(_) => (InPostgres::default(), Some("postgres does not answer within 8 s".into())),
+        };
+        let mut known_collections = known.collections.into_iter();
         let mut collections = Vec::new();
         for (config, counted) in configs.iter().zip(counts) {
-            let (loaded, refused) = match collection::load(&mut connection, config, &self.inner.prefix).await {
-                Ok(loaded) => (Some(loaded), None),
-                Err(Error::Refused(why)) => (None, Some(why)),
-                Err(error) => return Err(error),
-            };
-            let problem = collection::problems(&mut connection, config).await?.into_iter().next();
-            let serving = || workers.iter().filter(|worker| is_alive(worker) && worker.collections.contains(&config.name));
+            let known_collection = known_collections.next();
+            let serving = || known.workers.iter().filter(|worker| worker.is_alive() && worker.collections.contains(&config.name));
             let said = serving().find_map(|worker| worker.blocked.get(&config.name)?.as_str().map(str::to_owned));
+            let loaded = known_collection.as_ref().and_then(|known| known.loaded.as_ref());
             collections.push(CollectionStatus {
                 name: config.name.clone(),
-                census: job::census(&mut connection, &config.name).await?,
-                paused: loaded.as_ref().and_then(|c| c.paused.clone()),
+                paused: loaded.and_then(|c| c.paused.clone()),
                 indices: loaded.map(|c| c.targets.iter().map(Target::index).map(str::to_owned).collect()).unwrap_or_default(),
-                blocked: refused.or(problem.map(|problem| format!("{problem}; run: catchword migrate"))).or(said),
+                blocked: known_collection.as_ref().and_then(|known| known.problem.clone()).or(said),
+                census: known_collection.map(|known| known.census),
                 alias: alias(config),
                 documents: counted.as_ref().ok().copied(),
                 uncounted: counted.err(),
                 served: serving().next().is_some(),
             });
         }
-        let known = configs.iter().map(|config| &config.name);
-        let elsewhere = workers.iter().filter(|worker| is_alive(worker)).flat_map(|worker| &worker.collections);
-        let served: Vec<String> = known.chain(elsewhere).cloned().collect();
-        Ok(Status {
-            unserved: job::unserved(&mut connection, &served).await?,
-            reindexes: reindex::unfinished(&mut connection, None, None).await?,
-            collections,
-            workers,
-        })
+        Ok(Status { postgres: away, collections, workers: known.workers, unserved: known.unserved, reindexes: known.reindexes })
+    }
+
+    async fn in_postgres(&self) -> Result<InPostgres, Error> {
+        let connection = &mut database::beside(&self.inner.pool, POSTGRES).await?;
+        collection::refuse_standby(connection).await?;
+        migrate::check_version(connection).await?;
+        let mut known = InPostgres { workers: workers(connection).await?, ..InPostgres::default() };
+        for config in &self.inner.config.collections {
+            known.collections.push(of_collection(connection, config, &self.inner.prefix).await?);
+        }
+        let elsewhere = known.workers.iter().filter(|worker| worker.is_alive()).flat_map(|worker| worker.collections.clone());
+        let served: Vec<String> = self.inner.config.collections.iter().map(|config| config.name.clone()).chain(elsewhere).collect();
+        known.unserved = job::unserved(connection, &served).await?;
+        known.reindexes = reindex::unfinished(connection, None, None).await?;
+        Ok(known)
     }
 
     async fn count(&self, alias: String) -> Result<u64, String> {
-        let asked = tokio::time::timeout(PATIENCE, self.inner.elastic.document_count(&alias)).await;
+        let asked = tokio::time::timeout(ELASTICSEARCH, self.inner.elastic.document_count(&alias)).await;
         match asked {
             Ok(counted) => counted.map_err(|error| error.to_string()),
             Err(_) => Err("elasticsearch does not answer within 3 s".into()),
@@ -100,30 +129,37 @@ impl Catchword {
     }
 }
 
-fn is_alive(worker: &WorkerRow) -> bool {
-    worker.seen_seconds_ago < ABSENT_SECONDS
+async fn of_collection(connection: &mut PgConnection, config: &config::Collection, prefix: &str) -> Result<Known, Error> {
+    let (loaded, refused) = match collection::load(connection, config, prefix).await {
+        Ok(loaded) => (Some(loaded), None),
+        Err(Error::Refused(why)) => (None, Some(why)),
+        Err(error) => return Err(error),
+    };
+    let problem = collection::problems(connection, config).await?.into_iter().next();
+    let problem = refused.or(problem.map(|problem| format!("{problem}; run: catchword migrate")));
+    Ok(Known { census: job::census(connection, &config.name).await?, loaded, problem })
 }
 
 impl Status {
     /// Is there nothing that somebody should look at?
     pub fn is_well(&self) -> bool {
-        self.unserved.is_empty() && self.collections.iter().all(CollectionStatus::is_well)
+        self.postgres.is_none() && self.unserved.is_empty() && self.collections.iter().all(CollectionStatus::is_well)
     }
 }
 
 impl CollectionStatus {
-    fn counted(&self, n: i64) -> String {
-        if self.census.estimated && n >= job::CENSUS_LIMIT { format!("about {n}") } else { n.to_string() }
-    }
-
     fn is_well(&self) -> bool {
-        let forgotten = !self.served && self.paused.is_none() && self.census.oldest_due_seconds.is_some_and(|age| age > ABSENT_SECONDS);
-        self.blocked.is_none() && self.uncounted.is_none() && self.census.dead == 0 && self.census.expired == 0 && !forgotten
+        let Some(census) = &self.census else { return false };
+        let forgotten = !self.served && self.paused.is_none() && census.oldest_due_seconds.is_some_and(|age| age > ABSENT_SECONDS);
+        self.blocked.is_none() && self.uncounted.is_none() && census.dead == 0 && census.expired == 0 && !forgotten
     }
 }
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(why) = &self.postgres {
+            writeln!(f, "postgres    could not be asked: {}\n", printable(why))?;
+        }
         for (n, collection) in self.collections.iter().enumerate() {
             if n > 0 {
                 writeln!(f)?;
@@ -131,12 +167,12 @@ impl fmt::Display for Status {
             collection.fmt(f)?;
         }
         writeln!(f)?;
-        if self.workers.is_empty() {
+        if self.workers.is_empty() && self.postgres.is_none() {
             writeln!(f, "workers     none seen in the last day; start one: catchword worker")?;
         }
         for worker in &self.workers {
             let (seen, served) = (ago(worker.seen_seconds_ago), worker.collections.join(", "));
-            let absent = if is_alive(worker) { "" } else { ", absent" };
+            let absent = if worker.is_alive() { "" } else { ", absent" };
             writeln!(f, "worker      {} {} serves {served}, seen {seen}{absent}", printable(&worker.host), printable(&worker.version))?;
             if worker.breaker != "closed" {
                 writeln!(f, "            leaves elasticsearch alone for now: {}", printable(&worker.breaker))?;
@@ -158,13 +194,10 @@ impl fmt::Display for Status {
 
 impl fmt::Display for CollectionStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let oldest = self.census.oldest_due_seconds.map_or(String::new(), |seconds| format!(", the first one due {}", ago(seconds)));
         writeln!(f, "{}", self.name)?;
-        writeln!(f, "  due       {}{oldest}", self.counted(self.census.due))?;
-        writeln!(f, "  waiting   {}", self.counted(self.census.waiting))?;
-        writeln!(f, "  dead      {}", self.counted(self.census.dead))?;
-        if self.census.expired > 0 {
-            writeln!(f, "  expired   {}", self.counted(self.census.expired))?;
+        match &self.census {
+            Some(census) => write_census(f, census)?,
+            None => writeln!(f, "  jobs      unknown")?,
         }
         if let Some(why) = &self.paused {
             writeln!(f, "  paused    {}", printable(why))?;
@@ -182,11 +215,23 @@ impl fmt::Display for CollectionStatus {
                 printable(why.as_deref().unwrap_or("not asked"))
             )?,
         }
-        if !self.served && self.census.due + self.census.waiting > 0 {
+        if !self.served && self.census.as_ref().is_some_and(|census| census.due + census.waiting > 0) {
             writeln!(f, "  unserved  no living worker serves it; start one: catchword worker")?;
         }
         Ok(())
     }
+}
+
+fn write_census(f: &mut fmt::Formatter<'_>, census: &Census) -> fmt::Result {
+    let oldest = census.oldest_due_seconds.map_or(String::new(), |seconds| format!(", the first one due {}", ago(seconds)));
+    let counted = |n: i64| if census.estimated && n >= job::CENSUS_LIMIT { format!("about {n}") } else { n.to_string() };
+    writeln!(f, "  due       {}{oldest}", counted(census.due))?;
+    writeln!(f, "  waiting   {}", counted(census.waiting))?;
+    writeln!(f, "  dead      {}", counted(census.dead))?;
+    if census.expired > 0 {
+        writeln!(f, "  expired   {}", counted(census.expired))?;
+    }
+    Ok(())
 }
 
 fn ago(seconds: f64) -> String {

@@ -111,6 +111,14 @@ pub(super) enum Command {
     ///
     /// Exit 0: well; 1: something is blocked, dead, expired or served by nobody, or Elasticsearch does not answer.
     Status(Status),
+    /// Is all well? The alarms' own judgements, for cron and Nagios
+    ///
+    /// Judges what the Prometheus alarms judge, from Postgres and Elasticsearch alone: workers, the queue's length and age, dead letters,
+    /// pauses, what is blocked or ahead, what holds vacuum back. The first line is the summary; each further one says what is wrong
+    /// and what to do. Answers within about seven seconds, whatever the servers do. Rates over time, such as freshness, need Prometheus.
+    ///
+    /// Exit 0: well; 1: unwell; 2: could not tell, for instance because Postgres is away.
+    Check(Check),
     /// What both sides know of one key, and what will happen to it
     ///
     /// Looks at the row, its document in the view, each index, the open jobs and the dead letters, and says in a sentence what they
@@ -227,6 +235,16 @@ pub(super) struct Status {
     /// As JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Check {
+    /// As JSON, with everything that was judged
+    #[arg(long, conflicts_with = "quiet")]
+    pub json: bool,
+    /// Say nothing when all is well: cron sends what is said by mail
+    #[arg(long)]
+    pub quiet: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -2,6 +2,7 @@
 
 mod args;
 mod audit;
+mod check;
 mod dead;
 mod detach;
 mod explain;
@@ -31,6 +32,8 @@ pub(crate) enum End {
     Done,
     /// Nothing to do, or not well.
     Not,
+    /// It could not find out, and said so.
+    Unknown,
 }
 
 /// Parses the command line, runs the command, and says what went wrong, once.
@@ -56,6 +59,7 @@ pub fn main() -> ExitCode {
     match ended {
         Ok(End::Done) => ExitCode::SUCCESS,
         Ok(End::Not) => ExitCode::from(1),
+        Ok(End::Unknown) => ExitCode::from(2),
         Err(error) => {
             eprintln!("catchword: {}", printable(&sentence(&error)));
             ExitCode::from(2)
@@ -71,6 +75,7 @@ async fn run(args: Args) -> anyhow::Result<End> {
         Command::Sync(options) => sync::run(&args, options).await,
         Command::Reindex(options) => reindex::run(&args, options).await,
         Command::Status(options) => status::run(&args, options).await,
+        Command::Check(options) => check::run(&args, options).await,
         Command::Explain(options) => explain::run(&args, options).await,
         Command::Audit(options) => audit::run(&args, options).await,
         Command::Dead(options) => dead::run(&args, options).await,

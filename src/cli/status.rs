@@ -5,7 +5,6 @@ use super::{End, print_json, say};
 
 pub(super) async fn run(args: &Args, options: &Status) -> anyhow::Result<End> {
     let catchword = args.open()?;
-    super::check_database(&catchword).await?;
     let status = catchword.status().await?;
     if options.json {
         print_json(&status)?;

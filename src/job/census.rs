@@ -45,6 +45,34 @@ async fn planned(connection: &mut PgConnection, explain: &'static str, collectio
     Ok(plan[0]["Plan"]["Plan Rows"].as_f64().unwrap_or(0.0) as i64)
 }
 
+/// How long the first due job has been due.
+#[derive(Clone, Copy, Debug, Default, FromRow)]
+pub struct OldestDue {
+    /// Of live writes; none: nothing is due.
+    pub live_seconds: Option<f64>,
+    /// Of reindexes and large changes.
+    pub bulk_seconds: Option<f64>,
+}
+
+/// The ages of one collection's queue.
+pub async fn oldest_due(connection: &mut PgConnection, collection: &str) -> Result<OldestDue, Error> {
+    Ok(sqlx::query_as(include_str!("oldest_due.sql")).bind(collection).fetch_one(connection).await?)
+}
+
+/// Dead letters that somebody should hear of.
+#[derive(Clone, Copy, Debug, Default, FromRow)]
+pub struct Letters {
+    /// Died within the time that was asked for.
+    pub lately: i64,
+    /// Died because the index stays ahead of Postgres.
+    pub ahead: i64,
+}
+
+/// The dead letters of one collection; `lately` is in seconds.
+pub async fn letters(connection: &mut PgConnection, collection: &str, lately: f64) -> Result<Letters, Error> {
+    Ok(sqlx::query_as(include_str!("letters.sql")).bind(collection).bind(lately).bind(CENSUS_LIMIT).fetch_one(connection).await?)
+}
+
 /// Collections that have jobs and are none of these.
 pub async fn unserved(connection: &mut PgConnection, served: &[String]) -> Result<Vec<String>, Error> {
     Ok(sqlx::query_scalar(include_str!("unserved.sql")).bind(served).fetch_all(connection).await?)

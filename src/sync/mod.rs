@@ -19,7 +19,7 @@ pub use fate::{Fate, Finding, fate, mass_refusal};
 pub(crate) use measured::Measured;
 pub use outcome::Outcome;
 pub use pace::Pace;
-pub(crate) use worker::host;
+pub(crate) use worker::{ABSENT_SECONDS, host};
 pub use worker::{Worker, WorkerRow, workers};
 
 use std::collections::BTreeMap;

@@ -20,6 +20,9 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(75);
 /// A loop that has not come round for this long is stuck. Longer than the longest pass.
 const STUCK: Duration = Duration::from_secs(300);
 
+/// A worker that was not seen for twice as long as it takes to show itself is gone, or frozen.
+pub(crate) const ABSENT_SECONDS: f64 = 150.0;
+
 /// How often a tick that does not end looks around.
 const LOOK_AROUND: Duration = Duration::from_secs(30);
 
@@ -36,6 +39,8 @@ pub struct Worker {
 /// What the health checks ask for.
 struct Life {
     round: Instant,
+    /// A pass has succeeded since the last sign of life.
+    passed: bool,
     trouble: Option<String>,
     unserved: Option<String>,
 }
@@ -45,7 +50,7 @@ impl Worker {
     pub fn new(catchword: Catchword, name: &str, collections: &[&str]) -> Worker {
         let all = catchword.config().collections.iter().map(|c| c.name.as_str());
         let collections = all.filter(|name| collections.is_empty() || collections.contains(name)).map(str::to_owned).collect();
-        let life = Life { round: Instant::now(), trouble: Some("not one tick yet".into()), unserved: None };
+        let life = Life { round: Instant::now(), passed: false, trouble: Some("not one tick yet".into()), unserved: None };
         Worker { catchword, name: name.to_owned(), collections, id: Uuid::new_v4(), life: Arc::new(Mutex::new(life)) }
     }
 
@@ -114,6 +119,7 @@ impl Worker {
             }
             let outcome = self.catchword.pass(&self.name, &names, trial, stop).await?;
             self.alive();
+            self.life().passed = true;
             if !outcome.moved() {
                 break;
             }
@@ -173,6 +179,7 @@ impl Worker {
     async fn renew(&self) -> Result<(), Error> {
         let inner = &self.catchword.inner;
         let open: Vec<String> = self.collections.iter().filter_map(|c| inner.breakers.why(c)).collect();
+        let passed = std::mem::take(&mut self.life().passed);
         sqlx::query(include_str!("renew_worker.sql"))
             .bind(self.id)
             .bind(host())
@@ -180,6 +187,7 @@ impl Worker {
             .bind(&self.collections)
             .bind(json!(inner.troubles()))
             .bind(open.first().map_or("closed", String::as_str))
+            .bind(passed)
             .execute(&inner.pool)
             .await?;
         Ok(())
@@ -209,6 +217,15 @@ pub struct WorkerRow {
     pub blocked: Value,
     pub breaker: String,
     pub seen_seconds_ago: f64,
+    /// Since its last successful pass, or since its start if there was none.
+    pub passed_seconds_ago: f64,
+}
+
+impl WorkerRow {
+    /// Has it shown itself lately?
+    pub fn is_alive(&self) -> bool {
+        self.seen_seconds_ago < ABSENT_SECONDS
+    }
 }
 
 /// The workers seen in the last day, the newest first.

@@ -48,7 +48,14 @@ fn no_document_is_written_or_deleted_without_a_version() {
 
 #[test]
 fn compare_and_fate_decide_without_a_clock_a_client_or_chance() {
-    let pure = ["src/sync/compare.rs", "src/sync/fate.rs", "src/collection/plan.rs", "src/elastic/answer.rs"];
+    let pure = [
+        "src/sync/compare.rs",
+        "src/sync/fate.rs",
+        "src/alarm/judge.rs",
+        "src/alarm/judge/collection.rs",
+        "src/collection/plan.rs",
+        "src/elastic/answer.rs",
+    ];
     let sources: Vec<Source> = rust("src").into_iter().filter(|source| pure.contains(&&*source.path)).collect();
     assert_eq!(sources.len(), pure.len());
     absent(
@@ -96,7 +103,7 @@ fn the_parts_name_one_another_in_one_direction() {
         assert!(!named_by(part).contains("cli"), "{part} names cli");
     }
     // the loop does not know who asks about it
-    for asker in ["store", "explain", "status", "reindex", "migrate"] {
+    for asker in ["store", "explain", "status", "alarm", "reindex", "migrate"] {
         assert!(!named_by("sync").contains(asker), "sync names {asker}");
     }
 }

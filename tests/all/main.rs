@@ -10,6 +10,7 @@ mod alarms;
 mod architecture;
 mod attach;
 mod audit;
+mod check;
 mod cli;
 mod deploy;
 mod direct;

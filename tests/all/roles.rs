@@ -252,7 +252,7 @@ async fn a_worker_keeps_everything_in_step_with_its_own_rights() {
     assert_eq!(world.found("annotation").await.len(), 3);
     let status = catchword.status().await.unwrap();
     let annotation = status.collections.iter().find(|c| c.name == "annotation").unwrap();
-    assert_eq!((annotation.documents, annotation.census.dead, &annotation.blocked), (Some(3), 1, &None));
+    assert_eq!((annotation.documents, annotation.census.as_ref().unwrap().dead, &annotation.blocked), (Some(3), 1, &None));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -135,10 +135,30 @@ async fn status_answers_within_seconds_when_elasticsearch_is_away_or_silent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn status_shows_that_postgres_is_away_or_silent_and_what_elasticsearch_has() {
+    let world = World::new().await;
+    world.in_step("acct:a", "there").await;
+    world.http("POST", &format!("/{}/_refresh", world.index("annotation")), None).await;
+    for (away, url) in world.postgres_away().await {
+        let output = world.binary().env("DATABASE_URL", url).args(["status", "--json"]).output().await.unwrap();
+        let status: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{away}: {output:?}"));
+        assert_eq!(output.status.code(), Some(1), "{away}: {status}");
+        assert!(status["postgres"].as_str().unwrap().to_lowercase().contains("postgres"), "{away}: {status}");
+        assert_eq!(status["collections"][0]["documents"], json!(1), "the other side is told: {status}");
+        assert_eq!(status["collections"][0].get("due"), None, "a count that was not made is no count: {status}");
+    }
+    let (away, url) = world.postgres_away().await.remove(0);
+    let output = world.binary().env("DATABASE_URL", url).arg("status").output().await.unwrap();
+    let words = String::from_utf8_lossy(&output.stdout);
+    assert!(words.starts_with("postgres    could not be asked: cannot reach Postgres: "), "{away}: {words}");
+    assert!(words.contains("  jobs      unknown\n") && words.contains("1 documents"), "{words}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_keys_of_the_json_are_stable() {
     let world = World::new().await;
     let (_, status) = world.status().await;
-    assert_eq!(keys(&status), ["collections", "reindexes", "unserved", "workers"]);
+    assert_eq!(keys(&status), ["collections", "postgres", "reindexes", "unserved", "workers"]);
     assert_eq!(
         keys(&status["collections"][0]),
         [

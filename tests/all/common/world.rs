@@ -205,6 +205,22 @@ impl World {
         (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
     }
 
+    /// Addresses at which no Postgres answers: nobody is there, and somebody who takes connections and never says a word.
+    pub async fn postgres_away(&self) -> Vec<(&'static str, String)> {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let dead = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = |listener: &std::net::TcpListener| {
+            let mut url = url::Url::parse(&self.database_url).unwrap();
+            url.set_port(Some(listener.local_addr().unwrap().port())).unwrap();
+            url.to_string()
+        };
+        let away = vec![("dead", at(&dead)), ("silent", at(&silent))];
+        drop(dead);
+        // its backlog takes connections for as long as this process lives
+        std::mem::forget(silent);
+        away
+    }
+
     /// Another process' worth of catchword that reaches Elasticsearch past the gate.
     pub async fn past_the_gate(&self) -> Catchword {
         let environment = environment(&self.database_url, &self.elasticsearch, &self.prefix);

@@ -1,0 +1,99 @@
+//! Facts in, judgements out. Pure.
+
+mod collection;
+mod words;
+
+use super::thresholds::{HELD_BACK_SECONDS, HELD_BACK_TRANSACTIONS, PASSLESS_SECONDS};
+use super::{Check, Facts, HeldBack, Level};
+use crate::sync::WorkerRow;
+use words::{span, unwell, well};
+
+/// Judges everything. Each judgement is there whatever it comes to, so that a script sees what was looked at.
+pub fn judge(facts: &Facts) -> Vec<Check> {
+    let living: Vec<&WorkerRow> = facts.workers.iter().filter(|worker| worker.is_alive()).collect();
+    let mut checks = vec![elasticsearch(facts.elasticsearch.as_deref()), passes(&living), breaker(&living), vacuum(&facts.held_back)];
+    checks.push(unserved(&facts.unserved));
+    for collection in &facts.collections {
+        let serving: Vec<&WorkerRow> = living.iter().copied().filter(|worker| worker.collections.contains(&collection.name)).collect();
+        checks.extend(collection::judge(collection, &serving));
+    }
+    checks
+}
+
+/// What can be said when Postgres cannot be asked: nothing about the queue.
+pub(super) fn blind(why: &str, elasticsearch_why: Option<&str>) -> Vec<Check> {
+    let remedy = "bring it back or correct DATABASE_URL; until then nothing can be told";
+    let postgres = Check { level: Level::Unknown, ..unwell("CatchwordPostgresDown", None, why.into(), remedy) };
+    vec![postgres, elasticsearch(elasticsearch_why)]
+}
+
+fn elasticsearch(why: Option<&str>) -> Check {
+    let name = "CatchwordElasticsearchDown";
+    match why {
+        None => well(name, None, "elasticsearch answers"),
+        Some(why) => unwell(name, None, why.into(), "bring it back, or correct ELASTICSEARCH_URL; writes go on and leave their jobs"),
+    }
+}
+
+/// Ticks of a living worker must succeed now and then.
+fn passes(living: &[&WorkerRow]) -> Check {
+    let name = "CatchwordPassFailing";
+    match living.iter().find(|worker| worker.passed_seconds_ago > PASSLESS_SECONDS) {
+        None => well(name, None, "passes succeed"),
+        Some(worker) => unwell(
+            name,
+            None,
+            format!("no pass of the worker on {} has succeeded for {}", worker.host, span(worker.passed_seconds_ago)),
+            "read its log and its /readyz: the error of the last tick is there",
+        ),
+    }
+}
+
+fn breaker(living: &[&WorkerRow]) -> Check {
+    let name = "CatchwordBreakerOpen";
+    match living.iter().find(|worker| worker.breaker != "closed") {
+        None => well(name, None, "elasticsearch is not being left alone"),
+        Some(worker) => unwell(
+            name,
+            None,
+            format!("the worker on {} leaves elasticsearch alone for now: {}", worker.host, worker.breaker),
+            "mend what it says; it tries again by itself every minute",
+        ),
+    }
+}
+
+fn vacuum(held_back: &[HeldBack]) -> Check {
+    let name = "CatchwordVacuumHeldBack";
+    let too_old = |held: &&HeldBack| match held.seconds {
+        Some(seconds) => seconds > HELD_BACK_SECONDS,
+        None => held.transactions > HELD_BACK_TRANSACTIONS,
+    };
+    let Some(held) = held_back.iter().find(too_old) else { return well(name, None, "vacuum is not held back") };
+    let since = held.seconds.map_or_else(|| format!("{} transactions", held.transactions), span);
+    let remedy = match held.by.as_str() {
+        "session" => "end it (select pg_terminate_backend(PID)) or the transaction it left open",
+        "prepared" => "decide it: commit prepared or rollback prepared",
+        "slot" => "let its reader catch up, or drop it (select pg_drop_replication_slot(NAME))",
+        _ => "end the long query on that standby, or set hot_standby_feedback = off there",
+    };
+    unwell(name, None, format!("{} has held vacuum back for {since}, so that settled jobs pile up as dead rows", held.who), remedy)
+}
+
+fn unserved(unserved: &[String]) -> Check {
+    let name = "CatchwordWorkerAbsent";
+    match unserved {
+        [] => well(name, None, "no jobs of a collection that nobody serves"),
+        [first, ..] => Check {
+            collection: Some(first.clone()),
+            ..unwell(
+                name,
+                None,
+                format!("{} has jobs, is not in this configuration, and no worker serves it", unserved.join(", ")),
+                "put it into the configuration of a worker, or let go of it: catchword detach NAME",
+            )
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

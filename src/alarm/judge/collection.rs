@@ -1,0 +1,149 @@
+//! The judgements of one collection. Pure.
+
+use super::super::thresholds::*;
+use super::super::{Check, CollectionFacts, Level};
+use super::words::{counted, jobs, span, unwell, well};
+use crate::sync::WorkerRow;
+
+const START: &str = "start one: catchword worker";
+
+/// Everything about one collection; `serving` are its living workers.
+pub(super) fn judge(collection: &CollectionFacts, serving: &[&WorkerRow]) -> [Check; 10] {
+    [
+        worker_absent(collection, serving),
+        consumer_stopped(collection, serving),
+        queue_long(collection),
+        oldest_due(collection),
+        expired(collection),
+        dead_letters(collection),
+        blocked(collection, serving),
+        ahead(collection),
+        switched(collection),
+        paused(collection),
+    ]
+}
+
+fn worker_absent(collection: &CollectionFacts, serving: &[&WorkerRow]) -> Check {
+    let name = "CatchwordWorkerAbsent";
+    match serving.len() {
+        0 => unwell(name, Some(collection), format!("no worker that serves it was seen for {}", span(ABSENT_SECONDS)), START),
+        n => well(name, Some(collection), format!("served by {n}")),
+    }
+}
+
+fn consumer_stopped(collection: &CollectionFacts, serving: &[&WorkerRow]) -> Check {
+    let name = "CatchwordConsumerStopped";
+    let age = collection.age();
+    if age > STOPPED_SECONDS && collection.paused.is_none() && serving.is_empty() {
+        let says = format!("{} due, the first for {}, and nobody takes them", jobs(collection.census.due), span(age));
+        return unwell(name, Some(collection), says, START);
+    }
+    well(name, Some(collection), "what is due is taken")
+}
+
+fn queue_long(collection: &CollectionFacts) -> Check {
+    let (name, due) = ("CatchwordQueueLong", collection.census.due);
+    if due > QUEUE_JOBS && collection.age() > QUEUE_SECONDS && collection.paused.is_none() {
+        let says = format!("{} due, the first for {}", jobs(due), span(collection.age()));
+        return unwell(name, Some(collection), says, "watch whether it shrinks (catchword status); if not, start another worker");
+    }
+    well(name, Some(collection), format!("{} due", jobs(due)))
+}
+
+fn oldest_due(collection: &CollectionFacts) -> Check {
+    let name = "CatchwordOldestDueJob";
+    let (live, bulk) = (collection.oldest.live_seconds.unwrap_or(0.0), collection.oldest.bulk_seconds.unwrap_or(0.0));
+    let remedy = "read why in the worker's log or its /readyz, and look at one key: catchword explain";
+    match collection.paused {
+        None if live > LIVE_DUE_SECONDS => {
+            unwell(name, Some(collection), format!("a change has been due for {} and is not verified", span(live)), remedy)
+        }
+        None if bulk > BULK_DUE_SECONDS => {
+            unwell(name, Some(collection), format!("a job of a reindex has been due for {}", span(bulk)), remedy)
+        }
+        _ => well(name, Some(collection), "nothing has been due for long"),
+    }
+}
+
+fn expired(collection: &CollectionFacts) -> Check {
+    let name = "CatchwordJobsExpired";
+    match collection.census.expired {
+        0 => well(name, Some(collection), "none"),
+        n => unwell(
+            name,
+            Some(collection),
+            format!("{} older than 30 days: something was out of step for a month", jobs(n)),
+            "find out why (a pause, no worker, a document that is refused); they are still worked on and not lost",
+        ),
+    }
+}
+
+fn dead_letters(collection: &CollectionFacts) -> Check {
+    let name = "CatchwordDeadLettersGrowing";
+    let remedy = "catchword dead list; mend what it says, then catchword dead replay";
+    match (collection.letters.lately, collection.census.dead) {
+        (0, 0) => well(name, Some(collection), "none"),
+        (0, dead) => {
+            let says = format!("{} given up, none in the last hour", counted(dead, "document"));
+            Check { level: Level::Warning, ..unwell(name, Some(collection), says, remedy) }
+        }
+        (lately, _) => unwell(name, Some(collection), format!("{} given up in the last hour", counted(lately, "document")), remedy),
+    }
+}
+
+/// What is found now outweighs what a worker said at its last tick.
+fn blocked(collection: &CollectionFacts, serving: &[&WorkerRow]) -> Check {
+    let name = "CatchwordCollectionBlocked";
+    let said = || serving.iter().find_map(|worker| worker.blocked.get(&collection.name)?.as_str());
+    match collection.blocked.as_deref().or_else(said) {
+        None => well(name, Some(collection), "it can be worked on"),
+        Some(why) => {
+            unwell(name, Some(collection), why.into(), "mend that; it goes on by itself. catchword doctor looks at everything around it")
+        }
+    }
+}
+
+fn ahead(collection: &CollectionFacts) -> Check {
+    let name = "CatchwordAhead";
+    match collection.letters.ahead {
+        0 => well(name, Some(collection), "postgres has the highest numbers"),
+        n => unwell(
+            name,
+            Some(collection),
+            format!("the index stays ahead of Postgres for {}", counted(n, "key")),
+            "find out who else writes to the index; then catchword dead replay --reason ahead",
+        ),
+    }
+}
+
+fn switched(collection: &CollectionFacts) -> Check {
+    let name = "CatchwordServerSwitched";
+    match &collection.switched {
+        None => well(name, Some(collection), "the same server as before"),
+        Some(switched) => unwell(
+            name,
+            Some(collection),
+            format!("{} ago Postgres became {}, so commits may be lost", span(switched.seconds), switched.how),
+            "catchword reindex NAME --all --anew --hidden --yes",
+        ),
+    }
+    .named(&collection.name)
+}
+
+fn paused(collection: &CollectionFacts) -> Check {
+    let name = "CatchwordPausedTooLong";
+    match &collection.paused {
+        Some((seconds, why)) if *seconds > PAUSED_SECONDS => {
+            let says = format!("paused for {} {why}", span(*seconds));
+            unwell(name, Some(collection), says, "if nobody needs it any more: catchword resume NAME").named(&collection.name)
+        }
+        _ => well(name, Some(collection), "not paused for long"),
+    }
+}
+
+impl CollectionFacts {
+    /// For how long the first due job has been due.
+    fn age(&self) -> f64 {
+        self.oldest.live_seconds.unwrap_or(0.0).max(self.oldest.bulk_seconds.unwrap_or(0.0))
+    }
+}

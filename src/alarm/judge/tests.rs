@@ -1,0 +1,201 @@
+use serde_json::json;
+use uuid::Uuid;
+
+use super::words::jobs;
+use super::*;
+use crate::alarm::{CollectionFacts, Switched};
+use crate::job::{CENSUS_LIMIT, Census, Letters, OldestDue};
+
+/// A world in which all is well.
+fn facts() -> Facts {
+    let census = Census { due: 3, waiting: 2, dead: 0, expired: 0, oldest_due_seconds: Some(5.0), estimated: false };
+    let note = CollectionFacts {
+        name: "note".into(),
+        census,
+        oldest: OldestDue { live_seconds: Some(5.0), bulk_seconds: None },
+        letters: Letters::default(),
+        paused: None,
+        blocked: None,
+        switched: None,
+    };
+    let worker = WorkerRow {
+        id: Uuid::nil(),
+        host: "h".into(),
+        version: "1".into(),
+        collections: vec!["note".into()],
+        blocked: json!({}),
+        breaker: "closed".into(),
+        seen_seconds_ago: 20.0,
+        passed_seconds_ago: 20.0,
+    };
+    Facts { collections: vec![note], workers: vec![worker], ..Facts::default() }
+}
+
+/// What is not well after a change of the facts: names and levels.
+fn found(change: impl FnOnce(&mut Facts)) -> Vec<(&'static str, Level)> {
+    let mut facts = facts();
+    change(&mut facts);
+    let checks = judge(&facts);
+    for check in &checks {
+        assert_eq!(check.level == Level::Well, check.remedy.is_empty(), "{check:?}");
+    }
+    checks.iter().filter(|check| check.level != Level::Well).map(|check| (check.name, check.level)).collect()
+}
+
+/// This alarm and no other fires after the first change; none does after the second, which stays just below the line.
+fn fires(name: &'static str, unwell: impl FnOnce(&mut Facts), well: impl FnOnce(&mut Facts)) {
+    assert_eq!(found(unwell), [(name, Level::Unwell)]);
+    assert_eq!(found(well), []);
+}
+
+fn held(by: &str, seconds: Option<f64>, transactions: i64) -> HeldBack {
+    HeldBack { by: by.into(), who: "somebody".into(), seconds, transactions }
+}
+
+#[test]
+fn a_living_system_is_well() {
+    assert_eq!(found(|_| {}), []);
+}
+
+#[test]
+fn a_worker_that_was_not_seen_is_absent() {
+    fires("CatchwordWorkerAbsent", |f| f.workers[0].seen_seconds_ago = 151.0, |f| f.workers[0].seen_seconds_ago = 149.0);
+    fires("CatchwordWorkerAbsent", |f| f.workers[0].collections.clear(), |_| {});
+    fires("CatchwordWorkerAbsent", |f| f.unserved.push("stranger".into()), |_| {});
+}
+
+#[test]
+fn work_that_is_due_and_old_and_served_by_nobody_means_that_the_consumer_stopped() {
+    let stopped = |f: &mut Facts| {
+        f.workers.clear();
+        f.collections[0].oldest.live_seconds = Some(601.0);
+    };
+    let absent = ("CatchwordWorkerAbsent", Level::Unwell);
+    assert_eq!(found(stopped), [absent, ("CatchwordConsumerStopped", Level::Unwell)]);
+    let of_a_bulk = |f: &mut Facts| {
+        f.workers.clear();
+        f.collections[0].oldest.bulk_seconds = Some(601.0);
+    };
+    assert_eq!(found(of_a_bulk), [absent, ("CatchwordConsumerStopped", Level::Unwell)]);
+    let paused = |f: &mut Facts| {
+        stopped(f);
+        f.collections[0].paused = Some((60.0, String::new()));
+    };
+    assert_eq!(found(paused), [absent], "a pause is no stop");
+    let served = |f: &mut Facts| f.collections[0].oldest.live_seconds = Some(601.0);
+    assert_eq!(found(served), []);
+    let young = |f: &mut Facts| {
+        f.workers.clear();
+        f.collections[0].oldest.live_seconds = Some(599.0);
+    };
+    assert_eq!(found(young), [absent]);
+}
+
+#[test]
+fn a_queue_is_long_when_many_are_due_for_long() {
+    let queue = |due, seconds| {
+        move |f: &mut Facts| {
+            f.collections[0].census.due = due;
+            f.collections[0].oldest.bulk_seconds = Some(seconds);
+        }
+    };
+    fires("CatchwordQueueLong", queue(50_001, 1_801.0), queue(50_001, 1_799.0));
+    fires("CatchwordQueueLong", queue(5_000_000, 1_801.0), queue(50_000, 1_801.0));
+}
+
+#[test]
+fn a_live_job_may_be_due_for_a_quarter_of_an_hour_and_one_of_a_bulk_for_six() {
+    let live = |seconds| move |f: &mut Facts| f.collections[0].oldest.live_seconds = Some(seconds);
+    let bulk = |seconds| move |f: &mut Facts| f.collections[0].oldest.bulk_seconds = Some(seconds);
+    fires("CatchwordOldestDueJob", live(901.0), live(899.0));
+    fires("CatchwordOldestDueJob", bulk(21_601.0), bulk(21_599.0));
+    let paused = |f: &mut Facts| {
+        live(901.0)(f);
+        f.collections[0].paused = Some((60.0, String::new()));
+    };
+    assert_eq!(found(paused), [], "while it is paused it is meant to be old");
+}
+
+#[test]
+fn one_expired_job_is_enough() {
+    fires("CatchwordJobsExpired", |f| f.collections[0].census.expired = 1, |f| f.collections[0].census.expired = 0);
+}
+
+#[test]
+fn a_dead_letter_of_the_last_hour_is_unwell_and_an_older_one_a_warning() {
+    let letters = |lately, dead| {
+        move |f: &mut Facts| {
+            f.collections[0].letters.lately = lately;
+            f.collections[0].census.dead = dead;
+        }
+    };
+    fires("CatchwordDeadLettersGrowing", letters(1, 1), letters(0, 0));
+    assert_eq!(found(letters(0, 7)), [("CatchwordDeadLettersGrowing", Level::Warning)]);
+}
+
+#[test]
+fn a_worker_whose_passes_fail_is_named() {
+    fires("CatchwordPassFailing", |f| f.workers[0].passed_seconds_ago = 601.0, |f| f.workers[0].passed_seconds_ago = 599.0);
+}
+
+#[test]
+fn what_workers_say_of_breakers_and_blocked_collections_counts_while_they_live() {
+    fires("CatchwordBreakerOpen", |f| f.workers[0].breaker = "unreachable".into(), |_| {});
+    fires(
+        "CatchwordCollectionBlocked",
+        |f| f.workers[0].blocked = json!({ "note": "closed" }),
+        |f| f.workers[0].blocked = json!({ "x": "" }),
+    );
+    fires("CatchwordCollectionBlocked", |f| f.collections[0].blocked = Some("its trigger is off".into()), |_| {});
+    let gone = |f: &mut Facts| {
+        f.workers[0].breaker = "unreachable".into();
+        f.workers[0].blocked = json!({ "note": "closed" });
+        f.workers[0].seen_seconds_ago = 9_000.0;
+    };
+    assert_eq!(found(gone), [("CatchwordWorkerAbsent", Level::Unwell)], "what the dead said long ago is no news");
+}
+
+#[test]
+fn an_index_that_stays_ahead_and_a_server_that_lost_commits_are_told() {
+    fires("CatchwordAhead", |f| f.collections[0].letters.ahead = 1, |f| f.collections[0].letters.ahead = 0);
+    let switched = |f: &mut Facts| f.collections[0].switched = Some(Switched { seconds: 60.0, how: "another server".into() });
+    fires("CatchwordServerSwitched", switched, |_| {});
+    let mut facts = facts();
+    switched(&mut facts);
+    let said = judge(&facts).into_iter().find(|check| check.level == Level::Unwell).unwrap();
+    assert!(said.remedy.contains("reindex note --all --anew"), "{said:?}");
+}
+
+#[test]
+fn a_pause_of_half_a_day_may_be_forgotten() {
+    let paused = |seconds| move |f: &mut Facts| f.collections[0].paused = Some((seconds, "by mina: moving".into()));
+    fires("CatchwordPausedTooLong", paused(14_401.0), paused(14_399.0));
+}
+
+#[test]
+fn whoever_holds_vacuum_back_for_an_hour_is_named() {
+    for by in ["session", "prepared", "slot", "standby"] {
+        let held_for = |seconds| move |f: &mut Facts| f.held_back.push(held(by, Some(seconds), 1));
+        fires("CatchwordVacuumHeldBack", held_for(3_601.0), held_for(3_599.0));
+    }
+    // what has no clock is judged by the transactions since
+    let since = |n| move |f: &mut Facts| f.held_back.push(held("slot", None, n));
+    fires("CatchwordVacuumHeldBack", since(1_000_001), since(999_999));
+}
+
+#[test]
+fn an_elasticsearch_that_is_away_is_unwell_and_without_postgres_nothing_can_be_told() {
+    fires("CatchwordElasticsearchDown", |f| f.elasticsearch = Some("refused".into()), |_| {});
+    let levels = |elasticsearch| blind("refused", elasticsearch).iter().map(|check| (check.name, check.level)).collect::<Vec<_>>();
+    let postgres = ("CatchwordPostgresDown", Level::Unknown);
+    assert_eq!(levels(None), [postgres, ("CatchwordElasticsearchDown", Level::Well)]);
+    assert_eq!(levels(Some("refused")), [postgres, ("CatchwordElasticsearchDown", Level::Unwell)]);
+}
+
+#[test]
+fn spans_are_for_people() {
+    for (seconds, said) in [(59.0, "59s"), (3_599.0, "59m 59s"), (3_601.0, "1h"), (90_061.0, "1day 1h")] {
+        assert_eq!(span(seconds), said);
+    }
+    assert_eq!((jobs(1), jobs(2), jobs(CENSUS_LIMIT)), ("1 job".into(), "2 jobs".into(), "about 10000 jobs".into()));
+}

@@ -1,0 +1,16 @@
+-- A pause, and the newest sign that the server lost commits which no whole reindex has answered since. A restart alone is no such sign.
+select (select extract(epoch from now() - p.since)::float8 from catchword.pause p where p.collection = $1) as paused_seconds,
+       (select format('by %s: %s', p.by, p.reason) from catchword.pause p where p.collection = $1) as paused_why,
+       extract(epoch from now() - switched.at)::float8 as switched_seconds, switched.detail as switched_how
+  from (values (1)) as one (row)
+  left join lateral (
+    select j.at, j.detail
+      from catchword.journal j
+     where j.what = 'raise' and (j.detail like 'another server%' or j.detail like 'the sequence went back%')
+       and j.at > now() - interval '30 days'
+       and not exists (select from catchword.reindex r
+                        where r.collection = $1 and r.anew and r.scope is null and r.keys is null and r.period_from is null
+                          and r.finished_at is not null and r.started_at > j.at)
+     order by j.id desc
+     limit 1
+  ) as switched on true

@@ -1,0 +1,25 @@
+//! Where well ends, each with its reason. `dashboards/alarms.yaml` draws the same lines; there a `for` keeps a moment from waking anybody,
+//! here the ages themselves do.
+
+pub(super) use crate::sync::ABSENT_SECONDS;
+
+/// Work that waits for a worker: longer than any deploy that replaces one.
+pub(super) const STOPPED_SECONDS: f64 = 600.0;
+/// Some minutes' work for one worker. Above 10,000 the census estimates, so nothing finer makes sense.
+pub(super) const QUEUE_JOBS: i64 = 50_000;
+/// A queue that long which is no older than this may be a bulk that was scheduled just now.
+pub(super) const QUEUE_SECONDS: f64 = 1_800.0;
+/// A live write is due after a minute and worked within the next one. A quarter of an hour is past every retry of an outage's end.
+pub(super) const LIVE_DUE_SECONDS: f64 = 900.0;
+/// Jobs of a bulk wait for their turn, millions of them for an hour or two.
+pub(super) const BULK_DUE_SECONDS: f64 = 6.0 * 3_600.0;
+/// A dead letter of the last hour is news; an older one was seen, or an alarm was lost, and is worth a word.
+pub(super) const LATELY_SECONDS: f64 = 3_600.0;
+/// Ten ticks, and the longest pass takes less than one.
+pub(super) const PASSLESS_SECONDS: f64 = 600.0;
+/// Half a working day: a pause is for a deploy or a repair.
+pub(super) const PAUSED_SECONDS: f64 = 4.0 * 3_600.0;
+/// The job table lives by insert and delete; after an hour of full work its dead rows outnumber the living a thousand times.
+pub(super) const HELD_BACK_SECONDS: f64 = 3_600.0;
+/// Slots and standbys have no clock. This many transactions are some hours of a busy server.
+pub(super) const HELD_BACK_TRANSACTIONS: i64 = 1_000_000;

@@ -1,0 +1,19 @@
+//! `catchword check`
+
+use super::args::{Args, Check};
+use super::{End, print_json, say};
+use crate::alarm::Level;
+
+pub(super) async fn run(args: &Args, options: &Check) -> anyhow::Result<End> {
+    let report = args.open()?.check().await;
+    if options.json {
+        print_json(&report)?;
+    } else if !(options.quiet && report.level == Level::Well) {
+        say(&report)?;
+    }
+    Ok(match report.level {
+        Level::Well | Level::Warning => End::Done,
+        Level::Unwell => End::Not,
+        Level::Unknown => End::Unknown,
+    })
+}
