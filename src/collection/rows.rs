@@ -17,6 +17,9 @@ pub struct Unbuildable {
 const LOOK: &str = "10s";
 /// The limit of a part of one, when the whole was too slow: a dozen halvings find the row within the batch's deadline.
 const PART: &str = "1500ms";
+/// The limit of the row that is then found: it may only be large, and to know how large, Postgres has to build it. For one row of a
+/// batch: for more there is no time.
+const ALONE: &str = "10s";
 
 /// Runs a statement over keys. An error that a single row can cause (a cast, a division, a `raise`, no end) halves the keys
 /// until that row is alone; every other error is the whole collection's.
@@ -29,11 +32,16 @@ pub(super) async fn rows(
 ) -> Result<(Vec<PgRow>, Vec<Unbuildable>), Error> {
     let (mut found, mut unbuildable) = (Vec::new(), Vec::new());
     let mut pending = vec![keys];
-    let mut limit = LOOK;
+    let (mut slow, mut alone) = (false, Some(ALONE));
     while let Some(keys) = pending.pop() {
         if keys.is_empty() {
             continue;
         }
+        let limit = match (slow, keys) {
+            (false, _) => LOOK,
+            (true, [_]) => alone.take().unwrap_or(PART),
+            (true, _) => PART,
+        };
         let mut savepoint = connection.begin().await?;
         sqlx::query("select set_config('statement_timeout', $1, true)").bind(limit).execute(&mut *savepoint).await?;
         let mut query = filled(sql).bind(collection).bind(keys);
@@ -47,9 +55,7 @@ pub(super) async fn rows(
             }
             Err(error) if is_a_rows_fault(&error) || is_slow(&error) => {
                 savepoint.rollback().await?;
-                if is_slow(&error) {
-                    limit = PART;
-                }
+                slow |= is_slow(&error);
                 match keys {
                     [key] => unbuildable.push(Unbuildable { key: (*key).to_owned(), error: sentence(&error) }),
                     _ => pending.extend([&keys[..keys.len() / 2], &keys[keys.len() / 2..]]),

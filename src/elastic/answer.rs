@@ -154,4 +154,6 @@ impl fmt::Display for Answer {
 }
 
 #[cfg(test)]
+mod captured;
+#[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tokio::time::{Instant, sleep};
 
-use crate::common::{Layout, Traffic, World, eventually, start};
+use crate::common::{Layout, OFFERED, Traffic, World, eventually, start};
 
 fn quick() -> Layout {
     Layout { tick: "* * * * * *", batch: 200, ..Layout::default() }
@@ -22,7 +22,8 @@ fn storm() -> Duration {
 #[tokio::test(flavor = "multi_thread")]
 async fn workers_killed_at_random_under_writes_lose_nothing() {
     let world = Arc::new(World::with(quick()).await);
-    let end = Instant::now() + storm();
+    let began = Instant::now();
+    let end = began + storm();
     let traffic = Traffic::start(&world);
     let mut random = StdRng::from_os_rng();
     let mut workers = [start(&world).await, start(&world).await];
@@ -37,9 +38,10 @@ async fn workers_killed_at_random_under_writes_lose_nothing() {
         killed += 1;
         world.intent_is_durable().await;
     }
+    let seconds = began.elapsed().as_secs_f64();
     let writes = traffic.end().await;
     drop(workers);
-    println!("{killed} kills, {writes} writes in {:?}", storm());
+    println!("{killed} kills and {writes} writes in {seconds:.0} s: {:.0} writes a second of {OFFERED} offered", writes as f64 / seconds);
     world.settle_and_compare().await;
 }
 

@@ -92,6 +92,15 @@ fn busiest_second(passed: &[std::time::Instant]) -> usize {
     passed.iter().map(within).max().unwrap_or(0)
 }
 
+/// Rounds, a normal one and one after an outage each: rates are judged where there are several, in `make test-faults`. One would measure
+/// what else the machine was doing.
+fn rounds() -> usize {
+    std::env::var("CATCHWORD_ROUNDS").map_or(1, |rounds| rounds.parse().unwrap())
+}
+
+/// Two workers, of two batches in flight each.
+const MOST_IN_FLIGHT: usize = 4;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn after_an_outage_two_workers_ask_no_more_than_before() {
     let world = World::with(Layout { gated: true, tick: "* * * * * *", batch: 50, ..Layout::default() }).await;
@@ -99,34 +108,52 @@ async fn after_an_outage_two_workers_ask_no_more_than_before() {
     let _workers = [crate::common::start(&world).await, crate::common::start(&world).await];
     let insert =
         "insert into annotation (userid, target_uri, target_uri_normalized) select 'acct:' || i, 'u', 'u' from generate_series(1, 3000) i";
-    let open = "select count(*) from catchword.worker where breaker <> 'closed'";
+    let breakers = async |open: i64| {
+        let count = "select count(*) from catchword.worker where breaker <> 'closed'";
+        eventually("the breakers", async || world.one::<i64>(count).await == open).await;
+    };
+    // requests in all, and in the busiest second
     let drained = async || {
         // what was asked for in vain comes back after up to 30 s
         for left in [2_500, 2_000, 1_500, 1_000, 500, 0] {
             eventually("the queue grows shorter", async || world.jobs().await <= left).await;
         }
+        let most = gate.most_in_flight();
+        assert!(most <= MOST_IN_FLIGHT, "{most} requests at the same moment");
+        let passed = gate.passed();
+        (passed.len(), busiest_second(&passed))
     };
 
     // the first time warms up both servers
     world.sql(insert).await;
     drained().await;
-    gate.passed();
-    world.sql(insert).await;
-    drained().await;
-    let normal = gate.passed();
+    let (mut normal_rates, mut rates) = (Vec::new(), Vec::new());
+    for _ in 0..rounds() {
+        breakers(0).await;
+        gate.passed();
+        world.sql(insert).await;
+        let (normal, rate) = drained().await;
+        normal_rates.push(rate);
 
-    gate.refuse();
-    world.sql(insert).await;
-    eventually("both breakers are open", async || world.one::<i64>(open).await == 2).await;
-    gate.passed();
-    gate.pass();
-    drained().await;
-    let after = gate.passed();
-    let (normal_rate, rate) = (busiest_second(&normal), busiest_second(&after));
-    eprintln!("normal: {} requests, {normal_rate} in the busiest second; after: {}, {rate}", normal.len(), after.len());
-    // a probe of each breaker comes on top
-    let probes = 4;
-    assert!(after.len() * 10 <= normal.len() * 11 + probes * 10, "{} -> {} requests", normal.len(), after.len());
-    // the rates are printed and not judged: they measure what else the machine was doing, and belong into a benchmark
+        gate.refuse();
+        world.sql(insert).await;
+        breakers(2).await;
+        gate.passed();
+        gate.pass();
+        let (after, rate) = drained().await;
+        rates.push(rate);
+        // a probe of each breaker comes on top
+        let probes = 4;
+        assert!(after * 10 <= normal * 11 + probes * 10, "{normal} -> {after} requests");
+    }
+    println!("requests in the busiest second, normally: {normal_rates:?}, after an outage: {rates:?}");
+    let (normal, after) = (median(normal_rates), median(rates));
+    assert!(rounds() == 1 || after * 10 <= normal * 11, "{normal} -> {after} requests a second");
     assert_eq!(world.one::<i64>("select count(*) from catchword.dead_job").await, 0);
+    world.settle_and_compare().await;
+}
+
+fn median(mut numbers: Vec<usize>) -> usize {
+    numbers.sort_unstable();
+    numbers[numbers.len() / 2]
 }

@@ -1,4 +1,4 @@
-//! The answers here were given by Elasticsearch 9.4.3, unless a test says otherwise.
+//! The answers here were given by Elasticsearch 9.4.3, unless a test says otherwise. Whole ones of more versions: `captured`.
 
 use super::Answer::{self, *};
 use super::{of_item, of_request};

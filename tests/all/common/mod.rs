@@ -5,10 +5,12 @@ mod elastic;
 mod gate;
 mod noise;
 mod process;
+mod server;
 mod traffic;
 mod world;
 
 pub use gate::Gate;
 pub use process::{Running, launch, start};
-pub use traffic::Traffic;
+pub use server::Server;
+pub use traffic::{OFFERED, Traffic};
 pub use world::{Layout, World, eventually};

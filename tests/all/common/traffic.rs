@@ -15,16 +15,21 @@ const INSERT: &str =
 const UPDATE: &str = "update annotation set text = text || '+' where id = (select id from annotation where userid = 'acct:a' offset floor(random() * 50) limit 1) returning id";
 const DELETE: &str = "delete from annotation where id = (select id from annotation offset floor(random() * 50) limit 1) returning id";
 
-/// About 200 writes a second: 60 % inserts, 30 % updates, 10 % deletes, a third of them indexed directly.
+/// Offered in a second: what a writer could not do in time it does later, as clients that do not wait for each other would.
+pub const OFFERED: u64 = 200;
+/// So many that each has 40 ms for a write.
+const WRITERS: u64 = 8;
+
+/// 200 writes a second: 60 % inserts, 30 % updates, 10 % deletes, a third of them indexed directly.
 pub struct Traffic {
     over: CancellationToken,
-    writers: [JoinHandle<u64>; 2],
+    writers: Vec<JoinHandle<u64>>,
 }
 
 impl Traffic {
     pub fn start(world: &Arc<World>) -> Traffic {
         let over = CancellationToken::new();
-        let writers = [(); 2].map(|()| tokio::spawn(write(world.clone(), over.clone())));
+        let writers = (0..WRITERS).map(|_| tokio::spawn(write(world.clone(), over.clone()))).collect();
         Traffic { over, writers }
     }
 
@@ -41,10 +46,10 @@ impl Traffic {
 
 async fn write(world: Arc<World>, over: CancellationToken) -> u64 {
     let mut random = StdRng::from_os_rng();
-    let mut hundredth = tokio::time::interval(Duration::from_millis(10));
+    let mut clock = tokio::time::interval(Duration::from_millis(1000 * WRITERS / OFFERED));
     let mut writes = 0;
     while !over.is_cancelled() {
-        hundredth.tick().await;
+        clock.tick().await;
         let sql = match random.random_range(0..10) {
             0..6 => INSERT,
             6..9 => UPDATE,

@@ -21,6 +21,8 @@ pub struct Layout {
     /// The worker's tick.
     pub tick: &'static str,
     pub batch: u32,
+    /// Shards of the index of `annotation`, where it is not the mapping's number.
+    pub shards: Option<u32>,
     /// Is Elasticsearch behind a gate?
     pub gated: bool,
     /// Is everything attached, and are the indices made?
@@ -39,6 +41,7 @@ impl Default for Layout {
             sql: String::new(),
             tick: "0 * * * * *",
             batch: 2500,
+            shards: None,
             gated: false,
             migrated: true,
             elasticsearch: None,
@@ -256,7 +259,11 @@ pub fn environment(database_url: &str, elasticsearch: &str, prefix: &str) -> Env
 fn write_config(folder: &PathBuf, layout: &Layout) -> Config {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/annotations");
     std::fs::create_dir_all(folder).unwrap();
-    std::fs::copy(format!("{example}/annotation.json"), folder.join("annotation.json")).unwrap();
+    let mut mapping: serde_json::Value = serde_json::from_slice(&std::fs::read(format!("{example}/annotation.json")).unwrap()).unwrap();
+    if let Some(shards) = layout.shards {
+        mapping["settings"]["number_of_shards"] = shards.into();
+    }
+    std::fs::write(folder.join("annotation.json"), mapping.to_string()).unwrap();
     let bystander =
         r#"{ "settings": { "number_of_replicas": 0 }, "mappings": { "dynamic": "strict", "properties": { "text": { "type": "text" } } } }"#;
     std::fs::write(folder.join("bystander.json"), bystander).unwrap();
