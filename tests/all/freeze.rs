@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use catchword::metrics::Part;
 use catchword::{Catchword, Direct, Error, Stored};
 use sqlx::PgConnection;
 use tokio::net::TcpListener;
@@ -40,7 +41,7 @@ fn frozen_for() -> (Duration, bool) {
 async fn a_frozen_elasticsearch_slows_a_service_by_a_second_and_only_until_the_breaker_opens() {
     let server = Server::start("").await;
     let world = World::with(Layout { elasticsearch: Some(server.url.clone()), tick: "* * * * * *", ..Layout::default() }).await;
-    let opened = annotations::serve::open(world.catchword.config().clone(), &world.environment).await.unwrap();
+    let opened = annotations::serve::open(world.catchword.config().clone(), &world.environment, Part::Worker).await.unwrap();
     let (catchword, stop) = (opened.catchword.clone(), CancellationToken::new());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/api/annotations", listener.local_addr().unwrap());
