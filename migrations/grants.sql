@@ -45,6 +45,9 @@ grant select on catchword._migrations, catchword.collection, catchword.installat
 grant select, update, delete on catchword.job to :"worker";
 -- To count the jobs that were ever scheduled.
 grant select on sequence catchword.job_id_seq to :"worker";
+-- To see whose transaction holds vacuum back. Only a superuser can grant it; without it, sessions of other roles are not seen.
+select format('grant pg_read_all_stats to %I', :'worker') from pg_catalog.pg_roles where rolname = current_user and rolsuper
+\gexec
 -- To bury, to show, and to drop the dead letters of a key that settled.
 grant select, insert, delete on catchword.dead_job to :"worker";
 -- To know the number of a delete.
@@ -61,6 +64,8 @@ grant execute on function catchword.broken_triggers(text) to :"worker";
 grant execute on function catchword.touch(text, text[], boolean), catchword.expand_touches(text, integer) to :"worker";
 -- To lift the sequence above a version seen in Elasticsearch, and to notice another server.
 grant execute on function catchword.raise_revision(bigint), catchword.note_server() to :"worker";
+-- To change the canary.
+grant execute on function catchword.stir_canary() to :"worker";
 -- To record a delete that nobody recorded.
 grant execute on function catchword.record_gone(text, text[]) to :"worker";
 -- To reindex, and to schedule by hand.

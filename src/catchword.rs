@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::collection::{self, Collection};
-use crate::config::{Config, ElasticsearchSettings, Environment, Tls};
+use crate::config::{CANARY, Config, ElasticsearchSettings, Environment, Tls};
 use crate::elastic::{Address, Answer, Credentials, Elastic, Target, Transport};
 use crate::metrics::Gauges;
 use crate::sync::{Breakers, Pace};
@@ -90,7 +90,9 @@ impl Catchword {
         migrate::check_version(&mut connection).await?;
         drop(connection);
         catchword.refresh().await?;
-        let refused = catchword.inner.lock().refused.first_key_value().map(|(name, why)| format!("collection {name}: {why}"));
+        // what is wrong with the canary is no reason to keep an application from starting
+        let users = |(name, _): &(&String, &String)| *name != CANARY;
+        let refused = catchword.inner.lock().refused.iter().find(users).map(|(name, why)| format!("collection {name}: {why}"));
         match refused {
             Some(sentence) => Err(Error::Refused(sentence)),
             None => Ok(catchword),
@@ -102,7 +104,9 @@ impl Catchword {
         self.refresh().await?;
         let known = self.inner.lock();
         match known.refused.first_key_value() {
-            Some((name, why)) if known.collections.is_empty() => Err(Error::Refused(format!("collection {name}: {why}"))),
+            Some((name, why)) if known.collections.keys().all(|name| name == CANARY) => {
+                Err(Error::Refused(format!("collection {name}: {why}")))
+            }
             _ => Ok(()),
         }
     }
@@ -138,7 +142,7 @@ impl Catchword {
         let mut connection = self.inner.pool.acquire().await?;
         let installation = collection::installation(&mut connection).await?;
         let (mut loaded, mut refused, mut unverified, mut withheld) = (Vec::new(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        for config in &self.inner.config.collections {
+        for config in self.inner.config.served() {
             let loaded_now = collection::load(&mut connection, config, &self.inner.prefix).await;
             match loaded_now.and_then(|collection| collection.check_targets().map(|()| collection)) {
                 Err(Error::Refused(why)) => _ = refused.insert(config.name.clone(), why),
@@ -216,11 +220,11 @@ impl Catchword {
         })
     }
 
-    /// These collections (none: all), as far as they are served, in the order of the configuration.
+    /// These collections (none: all of the user's), as far as they are served, in the order of the configuration.
     pub(crate) fn loaded(&self, names: &[&str]) -> Vec<Arc<Collection>> {
         let known = self.inner.lock();
-        let configured = self.inner.config.collections.iter().map(|config| config.name.as_str());
-        let wanted = configured.filter(|name| names.is_empty() || names.contains(name));
+        let served = self.inner.config.served().map(|config| config.name.as_str());
+        let wanted = served.filter(|name| if names.is_empty() { *name != CANARY } else { names.contains(name) });
         wanted.filter_map(|name| known.collections.get(name).cloned()).collect()
     }
 }

@@ -29,13 +29,13 @@ pub async fn connection(url: &DatabaseUrl) -> Result<PgConnection, Error> {
     Ok(connection)
 }
 
-/// One more connection to where the pool leads, for readings that must not wait for it: each statement has half of `limit`.
+/// One more connection to where the pool leads, for readings that must not wait for it: a statement has half of `limit`, a lock a tenth.
 pub(crate) async fn beside(pool: &PgPool, limit: Duration) -> Result<PgConnection, Error> {
     let mut connection = PgConnection::connect_with(&pool.connect_options()).await.map_err(Error::Postgres)?;
     prepare_session(&mut connection).await.map_err(Error::Postgres)?;
-    let half = format!("{}ms", limit.as_millis() / 2);
-    let set = "select set_config('statement_timeout', $1, false), set_config('lock_timeout', $1, false)";
-    sqlx::query(set).bind(half).execute(&mut connection).await.map_err(Error::Postgres)?;
+    let part = |n| format!("{}ms", limit.as_millis() / n);
+    let set = "select set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false)";
+    sqlx::query(set).bind(part(2)).bind(part(10)).execute(&mut connection).await.map_err(Error::Postgres)?;
     Ok(connection)
 }
 

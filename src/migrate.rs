@@ -34,20 +34,20 @@ impl Catchword {
         let pool = &self.inner.pool;
         collection::refuse_standby(&mut *pool.acquire().await?).await?;
         // what the mapping files say is checked before anything is changed
-        for config in &self.inner.config.collections {
+        for config in self.inner.config.served() {
             self.index_plan(config, Uuid::nil())?.create_request()?;
         }
         let applied = migrate(pool).await?;
         let installation = collection::installation(&mut *pool.acquire().await?).await?;
         // an index that is another's is refused before a table is changed for it
-        for config in &self.inner.config.collections {
+        for config in self.inner.config.served() {
             if let Ok(attached) = collection::load(&mut *pool.acquire().await?, config, &self.inner.prefix).await {
                 attached.check_targets()?;
             }
             self.inner.elastic.check_index(&self.index_plan(config, installation)?).await?;
         }
         let mut done = Vec::new();
-        for config in &self.inner.config.collections {
+        for config in self.inner.config.served() {
             let attached = collection::attach(pool, config).await?;
             let plan = self.index_plan(config, installation)?;
             let index = self.inner.elastic.ensure_index(&plan).await?;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use sqlx::PgConnection;
 
 use crate::collection::{self, Collection};
+use crate::config::CANARY;
 use crate::elastic::Target;
 use crate::job::{self, Census};
 use crate::printable::printable;
@@ -114,7 +115,9 @@ impl Catchword {
             known.collections.push(of_collection(connection, config, &self.inner.prefix).await?);
         }
         let elsewhere = known.workers.iter().filter(|worker| worker.is_alive()).flat_map(|worker| worker.collections.clone());
-        let served: Vec<String> = self.inner.config.collections.iter().map(|config| config.name.clone()).chain(elsewhere).collect();
+        // what a canary left when it was switched off concerns nobody
+        let ours = self.inner.config.collections.iter().map(|config| config.name.clone()).chain([CANARY.to_owned()]);
+        let served: Vec<String> = ours.chain(elsewhere).collect();
         known.unserved = job::unserved(connection, &served).await?;
         known.reindexes = reindex::unfinished(connection, None, None).await?;
         Ok(known)

@@ -1,5 +1,6 @@
 //! The command line. Exit 0: done; 1: nothing to do, or not well; 2: it could not.
 
+mod accept;
 mod args;
 mod audit;
 mod check;

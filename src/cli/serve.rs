@@ -8,18 +8,21 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::accept;
 use crate::sync::Worker;
 use crate::telemetry::Telemetry;
 
 /// Serves until `stop`.
-pub(super) async fn serve(listener: TcpListener, worker: Worker, telemetry: Telemetry, stop: CancellationToken) -> std::io::Result<()> {
+pub(super) async fn serve(listener: TcpListener, worker: Worker, telemetry: Telemetry, stop: CancellationToken) {
     let router = Router::new()
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .with_state(worker)
         .route("/metrics", get(metrics))
-        .with_state(telemetry);
-    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+        .with_state(telemetry)
+        .method_not_allowed_fallback(async || (StatusCode::METHOD_NOT_ALLOWED, "there is nothing to change here: GET\n"))
+        .fallback(async || (StatusCode::NOT_FOUND, "there are /healthz, /readyz and /metrics\n"));
+    accept::serve(listener, router, stop).await
 }
 
 /// Alive: the loop goes round. A server that is away is no reason to restart the worker.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
+use super::canary::{self, CANARY};
 use super::error::{Error, Fault};
 use super::names;
 use super::section::{Key, Section, Source};
@@ -53,9 +54,10 @@ pub struct Touch {
 impl Collection {
     /// Reads the file of settings and mappings now: a JSON object. What it may hold is judged where indexes are made.
     pub fn mapping_json(&self) -> Result<Value, Error> {
+        let built_in = self.name == CANARY;
         let refuse = |problem: String| Error::Mapping { collection: self.name.clone(), mapping: self.mapping.clone(), problem };
-        let text = fs::read_to_string(&self.mapping)
-            .map_err(|cause| refuse(format!("cannot be read: {cause}; the path counts from the configuration's folder")))?;
+        let read = if built_in { Ok(canary::MAPPING.to_owned()) } else { fs::read_to_string(&self.mapping) };
+        let text = read.map_err(|cause| refuse(format!("cannot be read: {cause}; the path counts from the configuration's folder")))?;
         let wanted = r#"write {"settings": {…}, "mappings": {…}}"#;
         match serde_json::from_str(&text) {
             Ok(object @ Value::Object(_)) => Ok(object),

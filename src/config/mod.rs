@@ -2,6 +2,7 @@
 //! process's environment). A file that is wrong is refused at start with its line and what to write instead: a typing
 //! error that only showed at the first reindex would show at the worst moment.
 
+mod canary;
 mod collection;
 mod worker;
 
@@ -28,6 +29,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
+pub use canary::CANARY;
 pub use collection::{Collection, Touch};
 pub use database_url::DatabaseUrl;
 pub use elasticsearch::ElasticsearchSettings;
@@ -69,12 +71,19 @@ impl Config {
         Ok(Config { file: file.to_owned(), worker: worker::read(&top)?, collections: collections(&top)? })
     }
 
+    /// The collections, and the canary if it is on: what a worker serves and `migrate` makes.
+    pub fn served(&self) -> impl Iterator<Item = &Collection> {
+        let canary = self.worker.canary.then(|| &*canary::COLLECTION);
+        self.collections.iter().chain(canary)
+    }
+
     /// The collection of that name; without a name, the only one.
     pub fn collection(&self, name: Option<&str>) -> Result<&Collection, Error> {
         let known = || near::listed(self.collections.iter().map(|known| known.name.as_str()));
         match (name, self.collections.as_slice()) {
             (None, [only]) => Ok(only),
             (None, _) => Err(Error::NameOne { known: known() }),
+            (Some(CANARY), _) if self.worker.canary => Ok(&canary::COLLECTION),
             (Some(name), all) => all.iter().find(|known| known.name == name).ok_or_else(|| Error::NoSuchCollection {
                 file: self.file.clone(),
                 name: name.to_owned(),

@@ -1,6 +1,7 @@
 //! Which names can be. Postgres and Elasticsearch would refuse or cut most of the others themselves, but later, one at
 //! a time, and without saying which line of which file they came from.
 
+use super::canary::CANARY;
 use super::error::Fault;
 
 /// Flags of `catchword reindex` and of the whole binary: a scope becomes a flag beside them.
@@ -16,6 +17,9 @@ const PREFIX_LIMIT: usize = 50;
 const POSTGRES_LIMIT: usize = 63;
 
 pub(super) fn collection(name: &str) -> Result<(), Fault> {
+    if name == CANARY {
+        return Err(Fault::new(format!("is {}, which is catchword's own", shown(name)), "choose another name"));
+    }
     let rest = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if starts_with_letter(name) && name.chars().all(rest) && name.len() <= 40 {
         return Ok(());

@@ -70,6 +70,10 @@ impl<'a> Section<'a> {
         parse(text).map_err(|fault| self.refuse(key, value.span().start, fault))
     }
 
+    pub fn truth(&self, key: &str) -> Result<Option<bool>, Error> {
+        self.table.get(key).map(|value| value.get_ref().as_bool().ok_or_else(|| self.wrong_type(key, value))).transpose()
+    }
+
     pub fn number(&self, key: &str, range: RangeInclusive<u32>) -> Result<Option<u32>, Error> {
         let Some(value) = self.table.get(key) else {
             return Ok(None);

@@ -20,6 +20,7 @@ const WHOLE: &str = r#"
 tick = "*/5 * * * *"
 batch = 100
 in_flight = 4
+canary = false
 
 [[collection]]
 name = "annotation"
@@ -60,7 +61,7 @@ fn one_refused(added: &str, sentence: &str) {
 fn everything_that_can_be_written_is_read() {
     let config = parse(WHOLE).unwrap();
     assert_eq!(config.file, Path::new("/etc/catchword.toml"));
-    assert_eq!(config.worker, Worker { tick: "0 */5 * * * *".into(), batch: 100, in_flight: 4 });
+    assert_eq!(config.worker, Worker { tick: "0 */5 * * * *".into(), batch: 100, in_flight: 4, canary: false });
     let scopes = [("user", "userid"), ("group", "groupid"), ("document", "document_id")];
     let scopes = scopes.map(|(scope, column)| (scope.to_owned(), column.to_owned()));
     assert_eq!(
@@ -85,7 +86,7 @@ fn everything_that_can_be_written_is_read() {
 #[test]
 fn what_is_not_written_has_a_default() {
     let config = parse(LEAST).unwrap();
-    assert_eq!(config.worker, Worker { tick: "0 * * * * *".into(), batch: 2500, in_flight: 2 });
+    assert_eq!(config.worker, Worker { tick: "0 * * * * *".into(), batch: 2500, in_flight: 2, canary: true });
     let annotation = &config.collections[0];
     assert_eq!(annotation.index, "annotation");
     assert_eq!(annotation.revision, "catchword_revision");

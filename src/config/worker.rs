@@ -11,12 +11,14 @@ pub struct Worker {
     pub batch: u32,
     /// Batches at work at the same time, 1 to 4, each with its own connection.
     pub in_flight: usize,
+    /// Does it change a row of its own each minute, and watch it until search shows it?
+    pub canary: bool,
 }
 
 impl Default for Worker {
-    /// Every minute, 2,500 jobs, two batches.
+    /// Every minute, 2,500 jobs, two batches, a canary.
     fn default() -> Worker {
-        Worker { tick: "0 * * * * *".to_owned(), batch: MOST_JOBS, in_flight: 2 }
+        Worker { tick: "0 * * * * *".to_owned(), batch: MOST_JOBS, in_flight: 2, canary: true }
     }
 }
 
@@ -30,6 +32,7 @@ const KEYS: &[Key] = &[
     Key { name: "tick", example: r#"tick = "0 * * * * *""# },
     Key { name: "batch", example: "batch = 2500" },
     Key { name: "in_flight", example: "in_flight = 2" },
+    Key { name: "canary", example: "canary = false" },
 ];
 
 pub(super) fn read(top: &Section) -> Result<Worker, Error> {
@@ -42,5 +45,6 @@ pub(super) fn read(top: &Section) -> Result<Worker, Error> {
         tick: section.parsed("tick", tick::parse)?.unwrap_or(usual.tick),
         batch: section.number("batch", 1..=MOST_JOBS)?.unwrap_or(usual.batch),
         in_flight: section.number("in_flight", 1..=MOST_BATCHES)?.map_or(usual.in_flight, |batches| batches as usize),
+        canary: section.truth("canary")?.unwrap_or(usual.canary),
     })
 }

@@ -44,6 +44,30 @@ impl Elastic {
         Ok(parse::<Count>(&doing, &body)?.count)
     }
 
+    /// The version under which search shows a document; none: it does not.
+    pub async fn searchable_version(&self, alias: &str, key: &str) -> Result<Option<i64>, Error> {
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct Found {
+            hits: Hits,
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct Hits {
+            hits: Vec<Hit>,
+        }
+        #[derive(Deserialize)]
+        struct Hit {
+            #[serde(rename = "_version")]
+            version: i64,
+        }
+        let doing = format!("search {alias}");
+        let path = format!("/{}/_search", percent::encode(alias));
+        let query = serde_json::json!({ "query": { "ids": { "values": [key] } }, "version": true, "_source": false }).to_string();
+        let body = self.ask(&doing, Method::Post, &path, &[("filter_path", "hits.hits._version")], Some(query.into())).await?;
+        Ok(parse::<Found>(&doing, &body)?.hits.hits.first().map(|hit| hit.version))
+    }
+
     /// Asks something that is either done or an error: for people and start-up, not for batches.
     pub(super) async fn ask(
         &self,

@@ -64,6 +64,13 @@ pub(super) static FRESHNESS_SECONDS: Spread = Spread::new(
     "From the write to being seen in Elasticsearch. direct: from the commit to the answer, in the application. loop: from the job's enqueued_at to the look that settles it, whoever wrote the document, so delay and tick are part of it. reindex: the same from scheduled_at, for jobs that are no live writes.",
 );
 
+pub(super) static CANARY_SECONDS: Spread = Spread::new(
+    "catchword_canary_seconds",
+    &["stage"],
+    FRESHNESS,
+    "From the commit of the canary's change until Elasticsearch has it (indexed) and search shows it (searchable). A beat that is not seen within a minute is given up and counts as 61 s.",
+);
+
 pub(super) static JOBS: Level = Level::new(
     "catchword_jobs",
     &["collection", "state"],
@@ -113,6 +120,7 @@ pub(super) static ALL: &[&Metric] = &[
     &PUSHED_BACK.metric,
     &BURIED.metric,
     &FRESHNESS_SECONDS.metric,
+    &CANARY_SECONDS.metric,
     &DIRECT.metric,
     &DIRECT_DURATION.metric,
     &WRITTEN.metric,

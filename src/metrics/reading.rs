@@ -84,16 +84,17 @@ impl Catchword {
         if part == Part::Application {
             return Ok((connection, Reading::default()));
         }
-        let (names, c) = (&self.inner.config.collections, &mut connection);
+        let names: Vec<&String> = self.inner.config.served().map(|collection| &collection.name).collect();
+        let c = &mut connection;
         let mut reading = Reading::default();
-        for name in names.iter().map(|collection| collection.name.clone()) {
-            if let Some(census) = said(job::census(c, &name).await)? {
-                reading.censuses.push((name, census));
-            }
+        for name in &names {
+            // what one had to wait for in vain, the next would
+            let Some(census) = said(job::census(c, name).await)? else { break };
+            reading.censuses.push((name.to_string(), census));
         }
         if let Some(pauses) = said(operate::pauses(c).await)? {
             let seconds = |name: &str| pauses.iter().find(|pause| pause.collection == name).map(|pause| pause.seconds);
-            reading.pauses = names.iter().map(|collection| (collection.name.clone(), seconds(&collection.name))).collect();
+            reading.pauses = names.iter().map(|name| (name.to_string(), seconds(name))).collect();
         }
         reading.storage = said(job::storage(c).await)?;
         if let Some(holders) = said(holders(c).await)? {

@@ -6,14 +6,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use opentelemetry::KeyValue;
 
 use super::names::{
-    AHEAD, ANSWERS, BULK_BYTES, BULK_DURATION, BURIED, CLAIM_DURATION, CONFLICTS, DIRECT, DIRECT_DURATION, FAILED, FRESHNESS_SECONDS,
-    LOOK_DURATION, PANICS, PASS_DURATION, PUSHED_BACK, SETTLED, VERDICTS, WRITTEN,
+    AHEAD, ANSWERS, BULK_BYTES, BULK_DURATION, BURIED, CANARY_SECONDS, CLAIM_DURATION, CONFLICTS, DIRECT, DIRECT_DURATION, FAILED,
+    FRESHNESS_SECONDS, LOOK_DURATION, PANICS, PASS_DURATION, PUSHED_BACK, SETTLED, VERDICTS, WRITTEN,
 };
 use super::watch::LAST_PASS_AT;
 use crate::elastic::Answer;
 use crate::job::{Class, Reason};
 use crate::store::Direct;
-use crate::sync::{Measured, Outcome, Verdict};
+use crate::sync::{Measured, Outcome, Stage, Verdict};
 
 /// What a batch did, once it is committed.
 pub(crate) fn record_batch(collection: &str, outcome: &Outcome, measured: &Measured) {
@@ -56,6 +56,11 @@ pub(crate) fn record_pass(outcome: &Outcome) {
     PASS_DURATION.record(outcome.took.as_secs_f64(), &[]);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     LAST_PASS_AT.store(now.as_secs(), Ordering::Relaxed);
+}
+
+/// The canary has come this far, so long after its commit.
+pub(crate) fn record_canary(stage: Stage, since: Duration) {
+    CANARY_SECONDS.record(since.as_secs_f64(), &[KeyValue::new("stage", stage.name())]);
 }
 
 /// A tick failed.

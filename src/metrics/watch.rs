@@ -13,7 +13,7 @@ use super::names::{
 use super::reading::Reading;
 use super::{process, record};
 use crate::sync::{Scope, State};
-use crate::{Catchword, Inner};
+use crate::{Catchword, Inner, config};
 
 /// When the last pass succeeded, in seconds of this machine's clock: Prometheus compares it with its own.
 pub(super) static LAST_PASS_AT: AtomicU64 = AtomicU64::new(0);
@@ -30,8 +30,12 @@ pub enum Part {
 /// Makes the series of this process. Once per process, after the provider is set.
 pub fn watch(catchword: &Catchword, part: Part) {
     let inner = &catchword.inner;
-    let names: Vec<String> = inner.config.collections.iter().map(|collection| collection.name.clone()).collect();
-    names.iter().for_each(|name| record::zero_direct(name));
+    let named = |collection: &config::Collection| collection.name.clone();
+    let names: Vec<String> = match part {
+        Part::Worker => inner.config.served().map(named).collect(),
+        Part::Application => inner.config.collections.iter().map(named).collect(),
+    };
+    inner.config.collections.iter().for_each(|collection| record::zero_direct(&collection.name));
     BUILD.watch(|say| say(1.0, &[KeyValue::new("version", env!("CARGO_PKG_VERSION"))]));
     MEMORY.watch(|say| process::resident_bytes().into_iter().for_each(|bytes| say(bytes, &[])));
     CPU.watch(|say| process::cpu_seconds().into_iter().for_each(|seconds| say(seconds, &[])));

@@ -2,6 +2,7 @@
 
 mod batch;
 mod breaker;
+mod canary;
 mod compare;
 mod deadline;
 mod fate;
@@ -14,6 +15,7 @@ mod worker;
 mod write;
 
 pub use breaker::{Breakers, Scope, State};
+pub(crate) use canary::Stage;
 pub use compare::{Verdict, compare};
 pub use fate::{Fate, Finding, fate, mass_refusal};
 pub(crate) use measured::Measured;
@@ -32,6 +34,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::collection::{expand_touches, refuse_standby};
+use crate::config::CANARY;
 use crate::{Catchword, Error, metrics};
 use walk::{Claimed, Walks};
 
@@ -127,7 +130,7 @@ impl Catchword {
 
     fn refused(&self, collections: &[&str]) -> BTreeMap<String, String> {
         let mut refused = self.inner.refused();
-        refused.retain(|name, _| collections.is_empty() || collections.contains(&name.as_str()));
+        refused.retain(|name, _| if collections.is_empty() { name != CANARY } else { collections.contains(&name.as_str()) });
         refused
     }
 

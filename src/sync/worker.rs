@@ -12,7 +12,8 @@ use tokio_cron_scheduler::{Job, JobScheduler};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::Trial;
+use super::{Trial, canary};
+use crate::config::CANARY;
 use crate::{Catchword, Error, metrics};
 
 /// How often a waiting worker shows itself, where ticks are rarer.
@@ -33,7 +34,15 @@ pub struct Worker {
     name: String,
     collections: Vec<String>,
     id: Uuid,
+    canary: Arc<tokio::sync::Mutex<Canary>>,
     life: Arc<Mutex<Life>>,
+}
+
+/// When the canary was last stirred, and what went wrong.
+#[derive(Default)]
+struct Canary {
+    stirred: Option<Instant>,
+    failed: Option<String>,
 }
 
 /// What the health checks ask for.
@@ -48,10 +57,17 @@ struct Life {
 impl Worker {
     /// A worker for these collections (none: all that are configured). `name` is what its passes are called in logs and spans.
     pub fn new(catchword: Catchword, name: &str, collections: &[&str]) -> Worker {
-        let all = catchword.config().collections.iter().map(|c| c.name.as_str());
+        let all = catchword.config().served().map(|c| c.name.as_str());
         let collections = all.filter(|name| collections.is_empty() || collections.contains(name)).map(str::to_owned).collect();
         let life = Life { round: Instant::now(), passed: false, trouble: Some("not one tick yet".into()), unserved: None };
-        Worker { catchword, name: name.to_owned(), collections, id: Uuid::new_v4(), life: Arc::new(Mutex::new(life)) }
+        Worker {
+            catchword,
+            name: name.to_owned(),
+            collections,
+            id: Uuid::new_v4(),
+            canary: Arc::default(),
+            life: Arc::new(Mutex::new(life)),
+        }
     }
 
     /// Runs until `stop`. A batch that is under way is finished and committed. Nothing that happens in a tick ends it: what is wrong
@@ -114,6 +130,7 @@ impl Worker {
             let mut trial = Trial::Over;
             if looked_around.is_none_or(|at| at.elapsed() > LOOK_AROUND) {
                 self.look_around().await?;
+                self.stir_canary().await;
                 looked_around = Some(Instant::now());
                 trial = Trial::Allowed;
             }
@@ -131,6 +148,20 @@ impl Worker {
         self.catchword.note_server().await?;
         self.catchword.refresh().await?;
         self.renew().await
+    }
+
+    /// Once a minute, however often it ticks. The tick that stirs it also carries it; what goes wrong with it fails no tick.
+    async fn stir_canary(&self) {
+        let mut canary = self.canary.lock().await;
+        let due = canary.stirred.is_none_or(|at| at.elapsed() >= canary::EVERY);
+        if !due || !self.collections.iter().any(|name| name == CANARY) {
+            return;
+        }
+        let failed = self.catchword.stir_canary().await.err().map(|error| error.to_string());
+        if let Some(error) = failed.as_ref().filter(|error| canary.failed.as_ref() != Some(error)) {
+            tracing::warn!("the canary cannot be changed: {error}");
+        }
+        *canary = Canary { stirred: Some(Instant::now()), failed };
     }
 
     /// Is the loop going round?

@@ -44,6 +44,11 @@ impl Running {
         assert!(Command::new("kill").args([signal, &pid]).status().await.unwrap().success());
     }
 
+    /// Where it listens: host and port.
+    pub fn address(&self) -> &str {
+        self.url.trim_start_matches("http://")
+    }
+
     pub async fn get(&self, world: &World, path: &str) -> (u16, String) {
         let response = world.client.get(format!("{}{path}", self.url)).send().await.unwrap();
         (response.status().as_u16(), response.text().await.unwrap())

@@ -23,6 +23,8 @@ pub struct Layout {
     pub batch: u32,
     /// Shards of the index of `annotation`, where it is not the mapping's number.
     pub shards: Option<u32>,
+    /// Does a worker change a row of its own? Most tests count things.
+    pub canary: bool,
     /// Is Elasticsearch behind a gate?
     pub gated: bool,
     /// Is everything attached, and are the indices made?
@@ -42,6 +44,7 @@ impl Default for Layout {
             tick: "0 * * * * *",
             batch: 2500,
             shards: None,
+            canary: false,
             gated: false,
             migrated: true,
             elasticsearch: None,
@@ -268,8 +271,8 @@ fn write_config(folder: &PathBuf, layout: &Layout) -> Config {
         r#"{ "settings": { "number_of_replicas": 0 }, "mappings": { "dynamic": "strict", "properties": { "text": { "type": "text" } } } }"#;
     std::fs::write(folder.join("bystander.json"), bystander).unwrap();
     let text = format!(
-        "[worker]\ntick = \"{}\"\nbatch = {}\n\n[[collection]]\nname = \"annotation\"\ntable = \"annotation\"\nkey = \"id\"\nview = \"annotation_document\"\nmapping = \"annotation.json\"\nscopes = {{ user = \"userid\", group = \"groupid\", document = \"document_id\" }}\nperiod = \"updated\"\ntouches = [{{ table = \"document\", column = \"id\", row_column = \"document_id\" }}]\n{}\n{BYSTANDER}\n{}\n",
-        layout.tick, layout.batch, layout.annotation, layout.more
+        "[worker]\ntick = \"{}\"\nbatch = {}\ncanary = {}\n\n[[collection]]\nname = \"annotation\"\ntable = \"annotation\"\nkey = \"id\"\nview = \"annotation_document\"\nmapping = \"annotation.json\"\nscopes = {{ user = \"userid\", group = \"groupid\", document = \"document_id\" }}\nperiod = \"updated\"\ntouches = [{{ table = \"document\", column = \"id\", row_column = \"document_id\" }}]\n{}\n{BYSTANDER}\n{}\n",
+        layout.tick, layout.batch, layout.canary, layout.annotation, layout.more
     );
     let path = folder.join("catchword.toml");
     std::fs::write(&path, text).unwrap();

@@ -85,9 +85,10 @@ impl Scratch {
 
 /// The service's own configuration; with a fast clock only delay and tick are others.
 fn config(clock: Clock) -> String {
-    let usual = include_str!("../../catchword.toml");
+    // no canary: what is counted here are annotations
+    let usual = include_str!("../../catchword.toml").replace("[worker]\n", "[worker]\ncanary = false\n");
     match clock {
-        Clock::Usual => usual.to_owned(),
+        Clock::Usual => usual,
         // the file ends inside its one collection
         Clock::Fast { delay, tick } => format!("{}delay = \"{delay}\"\n", usual.replace("\"0 * * * * *\"", &format!("\"{tick}\""))),
     }

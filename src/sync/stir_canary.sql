@@ -1,0 +1,1 @@
+select catchword.stir_canary()
