@@ -1,6 +1,6 @@
 # Every target does its own set-up: `make test` is all that a fresh machine needs.
 .DEFAULT_GOAL := help
-.PHONY: help services stop test test-faults lint demo
+.PHONY: help services stop test test-faults test-alarms lint demo
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,12 @@ test-faults: ## crash every process at every point, and a long kill storm
 	@scripts/services up
 	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_REPEAT=$${CATCHWORD_REPEAT:-5} RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} cargo test --locked --workspace --features crash-points --test crash
 	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_STORM_SECONDS=$${CATCHWORD_STORM_SECONDS:-120} cargo test --locked --workspace --test all -- --nocapture --exact faults::workers_killed_at_random_under_writes_lose_nothing
+
+# `make test` makes some of them fire.
+test-alarms: ## make every alarm fire in a real Prometheus
+	@scripts/services tools
+	@scripts/services up
+	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_FAULTS=$${CATCHWORD_FAULTS:-all} cargo test --locked --workspace --test all -- --nocapture watched::
 
 lint: ## check format, lints and documentation; every warning is an error
 	cargo fmt --all --check

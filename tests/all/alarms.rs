@@ -11,7 +11,7 @@ const SECTIONS: [&str; 5] = ["Meaning", "Is it real?", "Decide", "Fix", "Verify"
 const TESTS: [&str; 2] = ["alarms.test.yaml", "alarms.days.test.yaml"];
 
 /// The alarms by name.
-fn alarms() -> BTreeMap<String, Value> {
+pub fn alarms() -> BTreeMap<String, Value> {
     let file: Value = serde_norway::from_str(&read("dashboards/alarms.yaml")).unwrap();
     let groups = file["groups"].as_sequence().unwrap().iter();
     let rules = groups.flat_map(|group| group["rules"].as_sequence().unwrap());

@@ -92,14 +92,26 @@ fn the_app_profiles_command_lines_are_ones_that_the_binaries_take() {
 }
 
 #[test]
-fn prometheus_asks_the_worker_where_it_listens() {
+fn prometheus_asks_the_worker_and_the_api_where_they_listen() {
     let compose = compose();
     let prometheus: Value = serde_norway::from_str(&read("dashboards/prometheus.yml")).unwrap();
-    let asked = &prometheus["scrape_configs"][0]["dns_sd_configs"][0];
-    assert_eq!(texts(&asked["names"]), ["worker"]);
-    let command = texts(&compose["services"]["worker"]["command"]);
-    let listen = command.iter().skip_while(|word| *word != "--listen").nth(1).unwrap();
-    assert_eq!(listen.rsplit(':').next(), Some(asked["port"].as_u64().unwrap().to_string().as_str()));
+    for (asked, service) in prometheus["scrape_configs"].as_sequence().unwrap().iter().zip(["worker", "api"]) {
+        let asked = &asked["dns_sd_configs"][0];
+        assert_eq!(texts(&asked["names"]), [service]);
+        let command = texts(&compose["services"][service]["command"]);
+        let listen = command.iter().skip_while(|word| *word != "--listen").nth(1).unwrap();
+        assert_eq!(listen.rsplit(':').next(), Some(asked["port"].as_u64().unwrap().to_string().as_str()));
+    }
+}
+
+#[test]
+fn grafana_finds_the_dashboard_and_its_prometheus() {
+    let provider: Value = serde_norway::from_str(&read("dashboards/provisioning/dashboards/catchword.yml")).unwrap();
+    let folder = provider["providers"][0]["options"]["path"].as_str().unwrap();
+    let mounted = texts(&compose()["services"]["grafana"]["volumes"]);
+    assert!(mounted.contains(&format!("./dashboards/catchword.json:{folder}/catchword.json:ro")), "{mounted:?}");
+    let sources: Value = serde_norway::from_str(&read("dashboards/provisioning/datasources/prometheus.yml")).unwrap();
+    assert_eq!((&sources["datasources"][0]["type"], &sources["datasources"][0]["isDefault"]), (&"prometheus".into(), &true.into()));
 }
 
 #[test]
@@ -191,7 +203,7 @@ fn ci_runs_what_developers_run() {
     let makes: Vec<&str> = ci.lines().filter(|line| line.starts_with("make ")).collect();
     assert_eq!(makes[..2], ["make lint", "make test"]);
     let (makefile, readme, contributing) = (read("Makefile"), read("README.md"), read("CONTRIBUTING.md"));
-    for target in ["help", "services", "stop", "test", "test-faults", "lint", "demo"] {
+    for target in ["help", "services", "stop", "test", "test-faults", "test-alarms", "lint", "demo"] {
         assert!(makefile.contains(&format!("\n{target}: ## ")), "make {target}");
     }
     assert!(makefile.contains(".DEFAULT_GOAL := help"));
@@ -228,7 +240,7 @@ fn names(names: &[&str]) -> BTreeSet<String> {
 }
 
 /// The binaries lie side by side. Cargo builds only its own package's for a test, so the other may have to be built.
-fn binary(name: &str) -> PathBuf {
+pub fn binary(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_BIN_EXE_catchword")).with_file_name(name);
     if !path.exists() {
         let built = Command::new(cargo()).args(["build", "--locked", "--workspace", "--bins"]).current_dir(root()).output().unwrap();

@@ -5,12 +5,14 @@ mod elastic;
 mod gate;
 mod noise;
 mod process;
+mod prometheus;
 mod server;
 mod traffic;
 mod world;
 
 pub use gate::Gate;
 pub use process::{Running, launch, start};
+pub use prometheus::Prometheus;
 pub use server::Server;
 pub use traffic::{OFFERED, Traffic};
 pub use world::{Layout, World, eventually};
