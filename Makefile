@@ -20,11 +20,12 @@ test: ## run all tests; starts the servers and leaves them running
 	@FAST=1 scripts/demo
 
 # Builds this workspace's crates once more, with the feature that lets a test end a process at chosen places.
-test-faults: ## crash every process at every point, and a long kill storm
+test-faults: ## crash every process at every point, a long kill storm, 20 rebuilds in a row
 	@scripts/services tools
 	@scripts/services up
 	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_REPEAT=$${CATCHWORD_REPEAT:-5} RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} cargo test --locked --workspace --features crash-points --test crash
 	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_STORM_SECONDS=$${CATCHWORD_STORM_SECONDS:-120} cargo test --locked --workspace --test all -- --nocapture --exact faults::workers_killed_at_random_under_writes_lose_nothing
+	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_REBUILDS=$${CATCHWORD_REBUILDS:-20} cargo test --locked --workspace --test all -- --nocapture --exact rebuild::in_a_row::rebuilds_in_a_row_under_writes_lose_nothing_whoever_is_killed
 
 # `make test` makes some of them fire.
 test-alarms: ## make every alarm fire in a real Prometheus

@@ -16,6 +16,8 @@ create table catchword.collection (
   revision_column name not null,
   view            text not null,
   floor           bigint not null constraint collection_floor_is_even check (floor % 2 = 0),
+  floor_view      text,
+  filled_view     text,
   watch           text[] not null default '{}',
   touches         jsonb not null default '[]',
   scopes          jsonb not null default '{}',
@@ -33,13 +35,15 @@ comment on column catchword.collection.key_type is 'the type of the key; a job h
 comment on column catchword.collection.revision_column is 'the column that the trigger fills from catchword.revision';
 comment on column catchword.collection.view is 'the quoted name of the view (key, revision, body) whose rows are the documents';
 comment on column catchword.collection.floor is 'the least revision a document of this collection has';
+comment on column catchword.collection.floor_view is 'digest of the view''s definition when the floor was drawn';
+comment on column catchword.collection.filled_view is 'digest of the oldest definition of the view that documents may have been built with';
 comment on column catchword.collection.watch is 'if not empty: an update that changes none of these columns is passed over';
 comment on column catchword.collection.touches is 'related tables whose changes touch rows of this one';
 comment on column catchword.collection.scopes is 'the names that reindex knows, and their columns';
 comment on column catchword.collection.period is 'the column that reindex --between reads';
 comment on column catchword.collection.delay_seconds is 'how long a job waits, so that the direct write comes first';
 comment on column catchword.collection.definition is 'digest of what was attached; equal means nothing to do';
-comment on column catchword.collection.targets is 'the indices that must all agree: one, until a rebuild makes it two';
+comment on column catchword.collection.targets is 'the indices that must all agree, the readers'' first: one, until a rebuild makes it two';
 comment on column catchword.collection.attached_at is 'when the triggers were last put in place';
 
 create table catchword.job (
@@ -161,6 +165,7 @@ create table catchword.reindex (
   priority    integer not null,
   tag         text not null,
   base        timestamptz not null,
+  view        text,
   cursor      text,
   scheduled   bigint not null default 0,
   started_at  timestamptz not null default now(),
@@ -180,6 +185,7 @@ comment on column catchword.reindex.anew is 'write even what agrees';
 comment on column catchword.reindex.priority is 'of its jobs: 100 part, 1000 whole';
 comment on column catchword.reindex.tag is 'of its jobs';
 comment on column catchword.reindex.base is 'enqueued_at of its first job; fixed once, so that bulks interleave';
+comment on column catchword.reindex.view is 'everything: the collection''s floor_view when it began';
 comment on column catchword.reindex.cursor is 'the last key scheduled';
 comment on column catchword.reindex.scheduled is 'how many so far';
 comment on column catchword.reindex.started_at is 'when it was asked for';

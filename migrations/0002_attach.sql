@@ -357,6 +357,31 @@ $$;
 comment on function catchword.broken_triggers is 'what is wrong with the triggers, the columns and the view of a collection; no row: nothing';
 
 -- The floor is drawn under a lock that waits for writers: a number drawn earlier and committed later would hide behind it.
+-- A view is what it and the views and functions below it say. With a search_path of our own every name in it is written out, whoever asks.
+create function catchword.view_digest(p_view text) returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  with recursive below (relation) as (
+    select to_regclass(p_view)::oid
+    union
+    select d.refobjid
+      from below b
+      join pg_catalog.pg_rewrite r on r.ev_class = b.relation
+      join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = r.oid and d.refclassid = 'pg_catalog.pg_class'::regclass
+  ),
+  parts (name, definition) as (
+    select c.oid::regclass::text, pg_get_viewdef(c.oid)
+      from below b join pg_catalog.pg_class c on c.oid = b.relation where c.relkind in ('v', 'm')
+    union
+    select p.oid::regprocedure::text, pg_get_functiondef(p.oid)
+      from below b
+      join pg_catalog.pg_rewrite r on r.ev_class = b.relation
+      join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = r.oid and d.refclassid = 'pg_catalog.pg_proc'::regclass
+      join pg_catalog.pg_proc p on p.oid = d.refobjid and p.prokind = 'f'
+  )
+  select md5(string_agg(name || ' ' || definition, ';' order by name collate "C", definition collate "C")) from parts
+$$;
+comment on function catchword.view_digest is 'a digest of a view and of the views and functions it is made of';
+
 create function catchword.raise_floor(p_collection text) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -367,7 +392,8 @@ begin
     from catchword.collection col join pg_catalog.pg_class c on c.oid = col.source join pg_catalog.pg_namespace n on n.oid = c.relnamespace
    where col.name = p_collection;
   execute format('lock table %s in share mode', source_name);
-  update catchword.collection set floor = nextval('catchword.revision') where name = p_collection returning floor into new_floor;
+  update catchword.collection set floor = nextval('catchword.revision'), floor_view = catchword.view_digest(view)
+   where name = p_collection returning floor into new_floor;
   return new_floor;
 end $$;
 comment on function catchword.raise_floor is 'makes every document of a collection stale; reindex --all then writes them anew';
@@ -421,14 +447,16 @@ begin
   -- triggers that were off, another table, view, key or list of columns, a related table more: nobody knows what changed meanwhile, so
   -- everything is stale
   kept := intact and before.view = view_name and before.key_column = p_key and before.revision_column = p_revision and before.watch = p_watch and before.touches @> p_touches;
-  insert into catchword.collection as c (name, source, key_column, key_type, revision_column, view, floor, watch, touches, scopes, period, delay_seconds, definition)
-  select p_collection, p_source, p_key, format_type(atttypid, null), p_revision, view_name, nextval('catchword.revision'), p_watch, p_touches, p_scopes, p_period, p_delay, digest
+  -- until the first document is written, none was built with another definition of the view than this one
+  insert into catchword.collection as c (name, source, key_column, key_type, revision_column, view, floor, floor_view, filled_view, watch, touches, scopes, period, delay_seconds, definition)
+  select p_collection, p_source, p_key, format_type(atttypid, null), p_revision, view_name, nextval('catchword.revision'), catchword.view_digest(view_name), catchword.view_digest(view_name), p_watch, p_touches, p_scopes, p_period, p_delay, digest
     from pg_catalog.pg_attribute where attrelid = p_source and attname = p_key
   on conflict (name) do update
     set source = excluded.source, key_column = excluded.key_column, key_type = excluded.key_type, revision_column = excluded.revision_column,
         view = excluded.view, watch = excluded.watch, touches = excluded.touches, scopes = excluded.scopes, period = excluded.period,
         delay_seconds = excluded.delay_seconds, definition = excluded.definition, attached_at = now(),
-        floor = case when kept then c.floor else excluded.floor end;
+        floor = case when kept then c.floor else excluded.floor end,
+        floor_view = case when kept then c.floor_view else excluded.floor_view end;
   insert into catchword.journal (what, collection, detail) values ('attach', p_collection, p_source::text);
   return case when before.name is null then 'attached' when kept then 'changed' when intact then 'attached anew' else 'repaired' end;
 end $$;

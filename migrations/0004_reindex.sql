@@ -125,10 +125,11 @@ begin
   if whole and p_anew then
     perform catchword.raise_floor(p_collection);
   end if;
-  insert into catchword.reindex (collection, scope, value, period_from, period_to, keys, hidden, anew, priority, tag, base)
+  insert into catchword.reindex (collection, scope, value, period_from, period_to, keys, hidden, anew, priority, tag, base, view)
   values (p_collection, p_scope, p_value, p_from, p_to, canonical, p_hidden, p_anew, bulk_priority,
           left(coalesce(nullif(p_tag, ''), 'reindex' || coalesce('.' || p_scope, case when p_keys is not null then '.ids' when p_from is not null then '.between' else '.all' end)), 100),
-          catchword.bulk_base(p_collection, bulk_priority))
+          catchword.bulk_base(p_collection, bulk_priority),
+          (select floor_view from catchword.collection where whole and name = p_collection))
   returning id into new_id;
   return new_id;
 end $$;
@@ -189,6 +190,8 @@ begin
          finished_at = case when picked < p_limit then now() end
    where id = p_id;
   if picked < p_limit then
+    -- every document is now at the floor at least, or has a job: none is left of an older definition of the view
+    update catchword.collection set filled_view = r.view where name = r.collection and r.view is not null and filled_view is distinct from r.view;
     insert into catchword.journal (who, what, collection, detail, count)
     values (r.started_by, 'reindex', r.collection, concat_ws(' ', r.tag, r.value, case when r.anew then 'anew' end), r.scheduled + picked);
   end if;

@@ -55,6 +55,13 @@ grant select on catchword.tombstone to :"worker";
 -- To keep what an audit found and how far it came, and to schedule what differs among bulks.
 grant select, insert, update, delete on catchword.audit to :"worker";
 grant execute on function catchword.bulk_base(text, integer), catchword.schedule_audit(text, text[], timestamptz, bigint) to :"worker";
+-- To rebuild an index, to finish and to undo that, and to see whether a view changed. The list of indices is changed by these alone.
+grant select on catchword.rebuild to :"worker";
+grant execute on function
+  catchword.rebuild_begin(text, text, jsonb, interval, text), catchword.rebuild_step(bigint, text, text, text),
+  catchword.rebuild_hold(bigint, text, text), catchword.rebuild_release(bigint), catchword.rebuild_forget(bigint),
+  catchword.view_digest(text)
+  to :"worker";
 -- To give a sign of life, and to forget workers that vanished.
 grant select, insert, update, delete on catchword.worker to :"worker";
 

@@ -57,6 +57,8 @@ struct Known {
     withheld: BTreeMap<String, String>,
     /// Collections one of whose indices that readers do not see lags behind. The readers' goes on; no job is satisfied until then.
     lagging: BTreeMap<String, String>,
+    /// Collections whose rebuild a worker could not finish.
+    tending: BTreeMap<String, String>,
     /// Collections whose view or mapping is at fault: over half of the last batch was refused with one error.
     refusing: BTreeMap<String, String>,
 }
@@ -253,7 +255,14 @@ impl Inner {
     /// Everything that keeps collections from being worked on, for people.
     pub fn troubles(&self) -> BTreeMap<String, String> {
         let known = self.lock();
-        let all = known.lagging.iter().chain(&known.refusing).chain(&known.unverified).chain(&known.blocked).chain(&known.refused);
+        let all = known
+            .tending
+            .iter()
+            .chain(&known.lagging)
+            .chain(&known.refusing)
+            .chain(&known.unverified)
+            .chain(&known.blocked)
+            .chain(&known.refused);
         all.map(|(name, why)| (name.clone(), why.clone())).collect()
     }
 
@@ -291,6 +300,15 @@ impl Inner {
         match note(&mut self.lock().lagging, name, why.as_ref()) {
             Some(Some(why)) => tracing::error!(collection = name, "{why}"),
             Some(None) => tracing::info!(collection = name, "index {target} no longer lags behind"),
+            None => {}
+        }
+    }
+
+    /// Takes note of whether a collection's rebuild could be finished. Said when it begins and ends.
+    pub fn note_tending(&self, name: &str, why: Option<String>) {
+        match note(&mut self.lock().tending, name, why.as_ref()) {
+            Some(Some(why)) => tracing::error!(collection = name, "{why}"),
+            Some(None) => tracing::info!(collection = name, "the rebuild went on"),
             None => {}
         }
     }

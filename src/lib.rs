@@ -11,6 +11,7 @@ pub mod audit;
 pub mod explain;
 pub mod migrate;
 pub mod operate;
+pub mod rebuild;
 pub mod reindex;
 pub mod status;
 

@@ -12,6 +12,7 @@ use crate::config::CANARY;
 use crate::elastic::Target;
 use crate::job::{self, Census};
 use crate::printable::printable;
+use crate::rebuild::{self, Standing};
 use crate::reindex::{self, Unfinished};
 use crate::sync::{ABSENT_SECONDS, WorkerRow, workers};
 use crate::{Catchword, Error, config, database, migrate};
@@ -51,6 +52,8 @@ pub struct CollectionStatus {
     pub uncounted: Option<String>,
     /// Is there a living worker for it?
     pub served: bool,
+    /// A rebuild that is under way, or whose old index is kept.
+    pub rebuild: Option<Standing>,
 }
 
 /// What Postgres says of a collection.
@@ -68,6 +71,7 @@ struct InPostgres {
     workers: Vec<WorkerRow>,
     unserved: Vec<String>,
     reindexes: Vec<Unfinished>,
+    rebuilds: Vec<Standing>,
 }
 
 impl Catchword {
@@ -101,6 +105,7 @@ impl Catchword {
                 documents: counted.as_ref().ok().copied(),
                 uncounted: counted.err(),
                 served: serving().next().is_some(),
+                rebuild: known.rebuilds.iter().find(|standing| standing.rebuild.collection == config.name).cloned(),
             });
         }
         Ok(Status { postgres: away, collections, workers: known.workers, unserved: known.unserved, reindexes: known.reindexes })
@@ -120,6 +125,8 @@ impl Catchword {
         let served: Vec<String> = ours.chain(elsewhere).collect();
         known.unserved = job::unserved(connection, &served).await?;
         known.reindexes = reindex::unfinished(connection, None, None).await?;
+        let names: Vec<&str> = self.inner.config.collections.iter().map(|config| config.name.as_str()).collect();
+        known.rebuilds = rebuild::standing(connection, &names).await?;
         Ok(known)
     }
 
@@ -217,6 +224,9 @@ impl fmt::Display for CollectionStatus {
                 self.alias,
                 printable(why.as_deref().unwrap_or("not asked"))
             )?,
+        }
+        if let Some(standing) = &self.rebuild {
+            writeln!(f, "  rebuild   {standing}")?;
         }
         if !self.served && self.census.as_ref().is_some_and(|census| census.due + census.waiting > 0) {
             writeln!(f, "  unserved  no living worker serves it; start one: catchword worker")?;

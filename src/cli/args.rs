@@ -3,6 +3,7 @@
 
 mod audit;
 mod dead;
+mod rebuild;
 mod reindex;
 
 use std::ffi::OsString;
@@ -13,6 +14,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub(super) use audit::Audit;
 pub(super) use dead::{Dead, DeadAct, DeadList, DeadShow, Which};
+pub(super) use rebuild::Rebuild;
 pub(super) use reindex::Reindex;
 
 const CONFIG_VARIABLE: &str = "CATCHWORD_CONFIG";
@@ -105,6 +107,18 @@ pub(super) enum Command {
     ///
     /// Exit 0: scheduled; 1: nothing matches; 2: could not.
     Reindex(Reindex),
+    /// Replace an index by a new one, for instance with another mapping, while writes and readers go on
+    ///
+    /// Makes a new index, keeps both in step from then on, fills the new one through the queue, compares it with Postgres key by key,
+    /// moves the readers' alias in one step, and keeps the old one in step for --keep, so that --back is one command and as fresh.
+    ///
+    /// It works the queue itself; workers that run help. Interrupted or killed, the same command goes on where it was. Costs a look and
+    /// a write per document, disk for a second copy, and two writes instead of one until the old index is dropped.
+    ///
+    /// Change the mapping first, then the view: until the old index is dropped, every document must fit into both.
+    ///
+    /// Exit 0: readers see the new index; 1: nothing was done; 2: could not, and how to go on.
+    Rebuild(Rebuild),
     /// Where things stand: jobs due, waiting and dead, the index, the workers
     ///
     /// Counts up to 100,000 jobs of each kind, so it is quick on any queue; waits at most 3 s for Elasticsearch.

@@ -12,6 +12,7 @@ mod log;
 mod migrate;
 mod pause;
 mod progress;
+mod rebuild;
 mod reindex;
 mod serve;
 mod status;
@@ -75,6 +76,7 @@ async fn run(args: Args) -> anyhow::Result<End> {
         Command::Worker(options) => worker::run(&args, options).await,
         Command::Sync(options) => sync::run(&args, options).await,
         Command::Reindex(options) => reindex::run(&args, options).await,
+        Command::Rebuild(options) => rebuild::run(&args, options).await,
         Command::Status(options) => status::run(&args, options).await,
         Command::Check(options) => check::run(&args, options).await,
         Command::Explain(options) => explain::run(&args, options).await,

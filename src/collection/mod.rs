@@ -3,6 +3,7 @@
 mod attach;
 mod bodies;
 mod check;
+mod drift;
 mod key;
 mod keys;
 mod load;

@@ -22,6 +22,7 @@ pub(super) struct Statements {
     pub unrecorded: String,
     /// The quoted name of the table.
     pub table: String,
+    pub doubled: String,
 }
 
 impl Statements {
@@ -51,6 +52,7 @@ impl Statements {
             keys_since: of_period(include_str!("keys_since.sql")),
             unrecorded: fill(include_str!("unrecorded.sql")),
             table: row.try_get("table_name")?,
+            doubled: fill(include_str!("doubled.sql")),
         })
     }
 }

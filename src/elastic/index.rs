@@ -4,11 +4,14 @@
 //! `annotation-000001-write`.
 
 mod belongs;
+mod beside;
 mod drop;
 mod ensure;
 mod plan;
+mod room;
 mod seen;
 
 pub use ensure::{Done, Ensured};
 pub use plan::IndexPlan;
 pub(super) use plan::shown_to_readers;
+pub use room::Room;

@@ -27,7 +27,7 @@ pub use address::{Address, Credentials, Transport};
 pub use answer::Answer;
 pub use bulk::{Body, MAX_DOCUMENT_BYTES, Refresh, Write};
 pub use client::Elastic;
-pub use index::{Done, Ensured, IndexPlan};
+pub use index::{Done, Ensured, IndexPlan, Room};
 pub use look::Has;
 pub use point_in_time::Page;
 pub(crate) use redact::redact;
@@ -147,6 +147,22 @@ pub enum Error {
         alias: String,
         /// The index.
         index: String,
+    },
+
+    /// An index has the name that a rebuild chose, and another made it.
+    #[error("index {index} is there, and this rebuild did not make it: delete it if nobody needs it, then repeat this")]
+    LeftOver {
+        /// The index.
+        index: String,
+    },
+
+    /// An index that is to be dropped is the one that readers see.
+    #[error("index {index} is not dropped: readers see it through the alias {alias}, which somebody moved; move it back first")]
+    StillRead {
+        /// The index.
+        index: String,
+        /// The alias.
+        alias: String,
     },
 
     /// A name that means several indices was given where one is meant.

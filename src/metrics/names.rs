@@ -99,6 +99,17 @@ pub(super) static HELD_BACK: Level = Level::new(
     "For how long the oldest session, prepared transaction, replication slot or standby has held vacuum back; 0: none does. Slots and standbys have no clock: as long as this worker has seen them stand still.",
 );
 
+pub(super) static REBUILD_STAGE: Level = Level::new(
+    "catchword_rebuild_stage",
+    &["collection", "stage"],
+    "1 for the stage that a rebuild of the collection's index is in; all 0: none is under way, and no old index is kept.",
+);
+pub(super) static REBUILD_PROGRESS: Level = Level::new(
+    "catchword_rebuild_progress_ratio",
+    COLLECTION,
+    "How much of the new index is filled, from 0 to 1; 0: no rebuild is under way.",
+);
+
 pub(super) static BREAKER: Level =
     Level::new("catchword_breaker_state", &["scope"], "1 while nothing is sent to Elasticsearch: for the cluster, or for one collection.");
 pub(super) static BLOCKED: Level = Level::new(
@@ -140,6 +151,8 @@ pub(super) static ALL: &[&Metric] = &[
     &BLOCKED.metric,
     &PAUSED.metric,
     &PAUSED_SECONDS.metric,
+    &REBUILD_STAGE.metric,
+    &REBUILD_PROGRESS.metric,
     &UP.metric,
     &DEAD_TUPLES.metric,
     &TABLE_BYTES.metric,

@@ -9,6 +9,7 @@ use tokio::time::{Instant, timeout};
 
 use super::watch::Part;
 use crate::job::{self, Census, Storage};
+use crate::rebuild::{self, Standing};
 use crate::{Catchword, Error, database, operate};
 
 /// A scrape waits this long for Postgres; then it answers without.
@@ -43,6 +44,8 @@ pub(super) struct Reading {
     pub censuses: Vec<(String, Census)>,
     /// For how long each collection has been paused.
     pub pauses: Vec<(String, Option<f64>)>,
+    /// The rebuild of each collection, if one is under way.
+    pub rebuilds: Vec<(String, Option<Standing>)>,
     pub storage: Option<Storage>,
     /// Who holds vacuum back, and for how long.
     pub held_back: Vec<(&'static str, f64)>,
@@ -95,6 +98,11 @@ impl Catchword {
         if let Some(pauses) = said(operate::pauses(c).await)? {
             let seconds = |name: &str| pauses.iter().find(|pause| pause.collection == name).map(|pause| pause.seconds);
             reading.pauses = names.iter().map(|name| (name.to_string(), seconds(name))).collect();
+        }
+        let all: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+        if let Some(rebuilds) = said(rebuild::standing(c, &all).await)? {
+            let of = |name: &str| rebuilds.iter().find(|standing| standing.rebuild.collection == name).cloned();
+            reading.rebuilds = all.iter().map(|name| ((*name).to_owned(), of(name))).collect();
         }
         reading.storage = said(job::storage(c).await)?;
         if let Some(holders) = said(holders(c).await)? {

@@ -8,10 +8,11 @@ use opentelemetry::KeyValue;
 use super::instrument::Level;
 use super::names::{
     BLOCKED, BREAKER, BUILD, CPU, DEAD_TUPLES, HELD_BACK, INDEX_BYTES, JOBS, LAST_PASS, MEMORY, OLDEST_DUE, PAUSED, PAUSED_SECONDS,
-    SCHEDULED, TABLE_BYTES, UP,
+    REBUILD_PROGRESS, REBUILD_STAGE, SCHEDULED, TABLE_BYTES, UP,
 };
 use super::reading::Reading;
 use super::{process, record};
+use crate::rebuild::{Stage, Standing};
 use crate::sync::{Scope, State};
 use crate::{Catchword, Inner, config};
 
@@ -88,6 +89,19 @@ fn watch_the_queue(catchword: &Catchword) {
     read(&PAUSED_SECONDS, catchword, |reading, say| {
         for (name, seconds) in &reading.pauses {
             say(seconds.unwrap_or(0.0), &[collection(name)]);
+        }
+    });
+    read(&REBUILD_STAGE, catchword, |reading, say| {
+        for (name, standing) in &reading.rebuilds {
+            for stage in Stage::OPEN {
+                let is_in = standing.as_ref().is_some_and(|standing| standing.rebuild.stage == stage);
+                say(f64::from(is_in), &[collection(name), KeyValue::new("stage", stage.name())]);
+            }
+        }
+    });
+    read(&REBUILD_PROGRESS, catchword, |reading, say| {
+        for (name, standing) in &reading.rebuilds {
+            say(standing.as_ref().map_or(0.0, Standing::ratio), &[collection(name)]);
         }
     });
     read(&HELD_BACK, catchword, |reading, say| {

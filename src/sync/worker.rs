@@ -147,6 +147,7 @@ impl Worker {
     async fn look_around(&self) -> Result<(), Error> {
         self.catchword.note_server().await?;
         self.catchword.refresh().await?;
+        self.catchword.tend_rebuilds().await?;
         self.renew().await
     }
 

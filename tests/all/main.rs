@@ -29,6 +29,7 @@ mod outage;
 mod overload;
 mod properties;
 mod queue;
+mod rebuild;
 mod refusals;
 mod refused;
 mod reindex;

@@ -266,6 +266,7 @@ async fn the_commands_run_with_the_workers_rights() {
         &["reindex", "annotation", "--user", "acct:a", "--anew", "--yes"],
         &["reindex", "annotation", "--all", "--anew", "--yes"],
         &["sync", "--drain"],
+        &["rebuild", "annotation", "--keep", "0s", "--yes"],
         &["status"],
         &["explain", "annotation", &key],
     ] {

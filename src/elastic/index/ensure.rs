@@ -59,7 +59,7 @@ impl Elastic {
     }
 
     /// Creates an index; false if it was there already.
-    async fn create(&self, index: &str, request: &Value) -> Result<bool, Error> {
+    pub(super) async fn create(&self, index: &str, request: &Value) -> Result<bool, Error> {
         let doing = format!("create index {index}");
         let path = format!("/{}", percent::encode(index));
         // an index whose shards are not up yet is an index; its writes will say 503

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -29,14 +31,9 @@ impl IndexPlan {
     ///
     /// Pure. What would let a write change on its way, land elsewhere or hide a tombstone's mark is refused.
     pub fn create_request(&self) -> Result<Value, Error> {
-        let refuse = |problem: String| Error::Mapping { collection: self.collection.clone(), problem };
-        let file = object(&self.mapping, "the file").map_err(refuse)?;
-        check_keys(file).map_err(refuse)?;
-        let settings = settings(file.get("settings")).map_err(refuse)?;
-        let mappings = self.mappings(file.get("mappings")).map_err(refuse)?;
         Ok(json!({
-            "settings": settings,
-            "mappings": mappings,
+            "settings": self.settings()?,
+            "mappings": self.mappings()?,
             "aliases": {
                 &self.alias: readers_alias(),
                 // without the flag a second index under this alias would make every write ambiguous
@@ -45,7 +42,29 @@ impl IndexPlan {
         }))
     }
 
-    fn mappings(&self, given: Option<&Value>) -> Result<Value, String> {
+    /// The index's settings, by their whole names (`index.number_of_replicas`).
+    pub(super) fn settings(&self) -> Result<Map<String, Value>, Error> {
+        let file = self.file()?;
+        settings(file.get("settings")).map_err(|problem| self.refuse(problem))
+    }
+
+    /// The index's mappings as they are sent: the file's, with what is catchword's own.
+    pub fn mappings(&self) -> Result<Value, Error> {
+        let file = self.file()?;
+        self.with_ours(file.get("mappings")).map_err(|problem| self.refuse(problem))
+    }
+
+    fn file(&self) -> Result<&Map<String, Value>, Error> {
+        let file = object(&self.mapping, "the file").map_err(|problem| self.refuse(problem))?;
+        check_keys(file).map_err(|problem| self.refuse(problem))?;
+        Ok(file)
+    }
+
+    fn refuse(&self, problem: String) -> Error {
+        Error::Mapping { collection: self.collection.clone(), problem }
+    }
+
+    fn with_ours(&self, given: Option<&Value>) -> Result<Value, String> {
         let mut mappings = optional_object(given, "`mappings`")?;
         check_routing(&mappings)?;
         check_enabled(&mappings)?;
@@ -62,7 +81,7 @@ impl IndexPlan {
         mappings.insert("properties".to_owned(), properties.into());
 
         let mut meta = optional_object(mappings.get("_meta"), "`mappings._meta`")?;
-        let ours = json!({ "installation": self.installation, "collection": self.collection });
+        let ours = json!({ "installation": self.installation, "collection": self.collection, "mapping": digest(&self.mapping) });
         if meta.insert("catchword".to_owned(), ours).is_some() {
             return Err("`mappings._meta.catchword` is catchword's own: remove it, catchword adds it".to_owned());
         }
@@ -93,16 +112,46 @@ fn check_keys(file: &Map<String, Value>) -> Result<(), String> {
 
 /// A pipeline could change a document on its way, and equal versions would no longer mean equal documents. The server's
 /// index templates could bring one too, so both are switched off by name.
-fn settings(given: Option<&Value>) -> Result<Value, String> {
-    let mut settings = optional_object(given, "`settings`")?;
+fn settings(given: Option<&Value>) -> Result<Map<String, Value>, String> {
+    let mut settings = Map::new();
+    flatten(&optional_object(given, "`settings`")?, "", &mut settings);
     for name in ["default_pipeline", "final_pipeline"] {
-        let nested = settings.get("index").and_then(|index| index.get(name)).is_some();
-        if nested || settings.contains_key(name) || settings.contains_key(&format!("index.{name}")) {
+        if settings.insert(format!("index.{name}"), "_none".into()).is_some() {
             return Err(format!("`settings` has `{name}`: remove it, and build the document in the view instead"));
         }
-        settings.insert(format!("index.{name}"), "_none".into());
     }
-    Ok(settings.into())
+    Ok(settings)
+}
+
+/// Elasticsearch takes `{"index": {"number_of_replicas": 1}}`, `{"number_of_replicas": 1}` and `{"index.number_of_replicas": 1}` alike.
+fn flatten(settings: &Map<String, Value>, before: &str, flat: &mut Map<String, Value>) {
+    for (name, value) in settings {
+        let name = format!("{before}{name}");
+        match value {
+            Value::Object(nested) if !nested.is_empty() => flatten(nested, &format!("{name}."), flat),
+            _ if name.starts_with("index.") => _ = flat.insert(name, value.clone()),
+            _ => _ = flat.insert(format!("index.{name}"), value.clone()),
+        }
+    }
+}
+
+/// A digest of what a file says, however it is laid out: FNV-1a of its JSON with sorted keys. It only notices a change.
+pub(super) fn digest(file: &Value) -> String {
+    let hash =
+        canonical(file).bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("{hash:016x}")
+}
+
+fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let sorted: BTreeMap<&String, String> = fields.iter().map(|(name, value)| (name, canonical(value))).collect();
+            let fields: Vec<String> = sorted.iter().map(|(name, value)| format!("{}:{value}", Value::from(name.as_str()))).collect();
+            format!("{{{}}}", fields.join(","))
+        }
+        Value::Array(all) => format!("[{}]", all.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        plain => plain.to_string(),
+    }
 }
 
 fn check_routing(mappings: &Map<String, Value>) -> Result<(), String> {

@@ -71,6 +71,17 @@ impl SeenIndex {
         self.aliases.get(alias).is_some_and(|alias| alias.get("is_write_index") != Some(&Value::Bool(false)))
     }
 
+    /// The rebuild that made it, if one did.
+    pub fn rebuild(&self) -> Option<i64> {
+        self.mappings.meta.get("catchword")?.get("rebuild")?.as_i64()
+    }
+
+    /// The digest of the file that it was made from, or last brought in line with.
+    #[expect(dead_code, reason = "drift")]
+    pub fn mapping_digest(&self) -> Option<&str> {
+        self.owner("mapping")
+    }
+
     fn owner(&self, part: &str) -> Option<&str> {
         self.mappings.meta.get("catchword")?.get(part)?.as_str()
     }

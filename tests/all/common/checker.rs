@@ -42,9 +42,13 @@ impl World {
         let without_job =
             "and not exists (select from catchword.job j where j.collection = 'annotation' and (j.key = keyed.key or j.name = 'touch'))
                            and not exists (select from catchword.dead_job d where d.collection = 'annotation' and d.key = keyed.key)";
+        // an index that is being filled is told everything by the rebuild, which is written down; from then on by jobs
+        let told = "select case when exists (select from catchword.rebuild r where r.collection = c.name and r.stage = 'fill') then targets[1:1] else targets end
+                      from catchword.collection c where name = 'annotation'";
+        let told: Vec<String> = self.one(told).await;
         // the index is looked at after the snapshot: it can only be newer
         let wants = self.wants(without_job).await;
-        for index in self.targets("annotation").await {
+        for index in told {
             let has = self.everything_in(&index).await;
             for (key, (version, body)) in &wants {
                 let seen = has.get(key).map(|(seen, _)| *seen);

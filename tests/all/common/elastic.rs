@@ -54,7 +54,7 @@ impl World {
 
     /// The ids that readers find through the alias, after a refresh.
     pub async fn found(&self, collection: &str) -> Vec<String> {
-        self.http("POST", &format!("/{}/_refresh", self.index(collection)), None).await;
+        self.http("POST", &format!("/{}/_refresh", self.alias(collection)), None).await;
         let query = json!({ "size": 10_000, "_source": false, "sort": ["_doc"] });
         let (status, answer) = self.http("POST", &format!("/{}/_search", self.alias(collection)), Some(query)).await;
         assert_eq!(status, 200, "{answer}");

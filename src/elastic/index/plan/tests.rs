@@ -14,11 +14,12 @@ fn the_request_has_the_file_and_what_catchword_needs() {
         "settings": { "index": { "number_of_shards": 2 } },
         "mappings": { "_meta": { "owner": "us" }, "properties": { "text": { "type": "text" } } },
     });
+    let digest = digest(&given);
     assert_eq!(
         plan(given).create_request().unwrap(),
         json!({
             "settings": {
-                "index": { "number_of_shards": 2 },
+                "index.number_of_shards": 2,
                 "index.default_pipeline": "_none",
                 "index.final_pipeline": "_none",
             },
@@ -26,7 +27,7 @@ fn the_request_has_the_file_and_what_catchword_needs() {
                 "dynamic": "strict",
                 "_meta": {
                     "owner": "us",
-                    "catchword": { "installation": "00000000-0000-0000-0000-000000000007", "collection": "annotations" },
+                    "catchword": { "installation": "00000000-0000-0000-0000-000000000007", "collection": "annotations", "mapping": digest },
                 },
                 "properties": { "text": { "type": "text" }, "catchword_deleted": { "type": "boolean" } },
             },
@@ -84,4 +85,26 @@ fn what_would_break_a_promise_is_refused_with_what_to_do() {
         assert!(text.starts_with("the mapping of collection annotations: ") && text.contains(said), "{text}");
     }
     assert!(plan(json!({ "mappings": { "_routing": { "required": false } } })).create_request().is_ok());
+}
+
+#[test]
+fn a_file_has_another_digest_only_if_it_says_something_else() {
+    let one: Value =
+        serde_json::from_str(r#"{"mappings": {"properties": {"a": {"type": "text"}, "b": {"type": "long"}}}, "settings": {}}"#).unwrap();
+    let same: Value =
+        serde_json::from_str(r#"{"settings":{},"mappings":{"properties":{"b":{"type":"long"},"a":{"type":"text"}}}}"#).unwrap();
+    let other: Value =
+        serde_json::from_str(r#"{"settings":{},"mappings":{"properties":{"b":{"type":"long"},"a":{"type":"keyword"}}}}"#).unwrap();
+    assert_eq!(digest(&one), digest(&same));
+    assert_ne!(digest(&one), digest(&other));
+}
+
+#[test]
+fn settings_are_the_same_however_they_are_nested() {
+    let flat = json!({ "index.number_of_replicas": 1, "index.default_pipeline": "_none", "index.final_pipeline": "_none" });
+    for given in
+        [json!({ "number_of_replicas": 1 }), json!({ "index": { "number_of_replicas": 1 } }), json!({ "index.number_of_replicas": 1 })]
+    {
+        assert_eq!(Value::from(plan(json!({ "settings": given })).settings().unwrap()), flat);
+    }
 }

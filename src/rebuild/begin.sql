@@ -1,0 +1,1 @@
+select catchword.rebuild_begin($1, $2, $3, make_interval(secs => $4), $5)

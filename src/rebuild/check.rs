@@ -1,0 +1,127 @@
+//! What must be so before anything is changed. Each refusal is a sentence that says what to do.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Rebuild, Request, row};
+use crate::collection::{self, Collection};
+use crate::elastic::{self, IndexPlan, Room, Target};
+use crate::{Catchword, Error, crash, reindex};
+
+/// What a rebuild would do.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    pub collection: String,
+    pub alias: String,
+    pub old_index: String,
+    pub new_index: String,
+    /// Keys that would be scheduled; none: more than could be counted.
+    pub keys: Option<i64>,
+    /// Has the view changed since the index was filled? Then everything is written anew, to both.
+    pub anew: bool,
+    pub room: Room,
+    #[serde(skip)]
+    mapping: Value,
+}
+
+impl Catchword {
+    /// Looks at everything that could stand in the way, and changes nothing.
+    pub async fn plan_rebuild(&self, request: &Request) -> Result<Plan, Error> {
+        let (collection, plan) = self.rebuildable(request).await?;
+        let Some(old) = collection.readers_target().cloned() else {
+            return Err(Error::Refused(format!("collection {} has no index yet; run: catchword migrate", collection.name)));
+        };
+        self.check_alias(&collection, &plan, &old).await?;
+        let room = self.inner.elastic.room_beside(&old).await?;
+        if !room.is_enough() {
+            return Err(Error::Refused(format!(
+                "a second copy of {old} takes {}, and {} can be written before the disks are full; make room, or add a node",
+                bytes(room.needed),
+                bytes(room.free)
+            )));
+        }
+        let mut connection = self.inner.pool.acquire().await?;
+        let anew = collection.view_changed(&mut connection).await?;
+        drop(connection);
+        let keys = reindex::Request { collection: collection.name.clone(), hidden: true, ..reindex::Request::default() };
+        Ok(Plan {
+            keys: reindex::count(&self.inner.pool, &keys).await?,
+            new_index: self.inner.elastic.next_index(&collection.alias, &old).await?.index().to_owned(),
+            old_index: old.index().to_owned(),
+            collection: collection.name,
+            alias: collection.alias,
+            anew,
+            room,
+            mapping: plan.mapping,
+        })
+    }
+
+    /// Writes a rebuild down, after the last look at what could stand in its way.
+    pub(super) async fn begin_rebuild(&self, request: &Request) -> Result<Rebuild, Error> {
+        let plan = self.plan_rebuild(request).await?;
+        self.check_keys(&request.collection).await?;
+        let id = row::begin(&self.inner.pool, request, &Target::new(&plan.new_index), &plan.mapping).await?;
+        crash::point("rebuild-begun");
+        row::read(&self.inner.pool, id).await
+    }
+
+    /// The collection, if it can be worked on, and its new index.
+    async fn rebuildable(&self, request: &Request) -> Result<(Collection, IndexPlan), Error> {
+        let config = self.inner.config.collection(Some(&request.collection))?;
+        let mut connection = self.inner.pool.acquire().await?;
+        let collection = collection::load(&mut connection, config, &self.inner.prefix).await?;
+        collection.check_targets()?;
+        let name = &collection.name;
+        if let Some(problem) = collection::problems(&mut connection, config).await?.first() {
+            return Err(Error::Refused(format!("collection {name}: {problem}; run: catchword migrate")));
+        }
+        if let Some(why) = &collection.paused {
+            return Err(Error::Refused(format!("collection {name} is paused {why}; go on with it first: catchword resume {name}")));
+        }
+        let installation = collection::installation(&mut connection).await?;
+        let mut plan = self.index_plan(config, installation)?;
+        if let Some(mapping) = &request.mapping {
+            plan.mapping = mapping.clone();
+        }
+        plan.create_request()?;
+        Ok((collection, plan))
+    }
+
+    /// The alias must lead to the index that the collection is kept in, which must be ours.
+    async fn check_alias(&self, collection: &Collection, plan: &IndexPlan, old: &Target) -> Result<(), Error> {
+        match self.inner.elastic.readers_see(&collection.alias).await? {
+            Some(seen) if seen == *old => {}
+            Some(other) => {
+                return Err(Error::Refused(format!(
+                    "the alias {} leads to {other}, and collection {} is kept in {old}: somebody moved it; move it back first",
+                    collection.alias, collection.name
+                )));
+            }
+            None => return Err(elastic::Error::NoAlias { alias: collection.alias.clone(), index: old.index().to_owned() }.into()),
+        }
+        Ok(self.inner.elastic.belongs(old, &collection.alias, plan.installation).await?)
+    }
+
+    /// A view that returns a key twice has two documents for one place: which of them is in the index would be chance.
+    async fn check_keys(&self, name: &str) -> Result<(), Error> {
+        let config = self.inner.config.collection(Some(name))?;
+        let mut connection = self.inner.pool.acquire().await?;
+        let collection = collection::load(&mut connection, config, &self.inner.prefix).await?;
+        match collection.doubled_key(&mut connection).await? {
+            None => Ok(()),
+            Some(key) => Err(Error::Refused(format!(
+                "the view {} returns the key {key} more than once, and an index holds one document for it; make its keys unique",
+                config.view
+            ))),
+        }
+    }
+}
+
+/// For people.
+pub(super) fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{} kB", bytes.div_ceil(1000)),
+        1_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{} GB", bytes / 1_000_000_000),
+    }
+}

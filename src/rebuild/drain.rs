@@ -1,0 +1,97 @@
+//! Works the jobs that fill the new index, beside whatever workers run.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Rebuild, Run, Stage};
+use crate::elastic::Has;
+use crate::job::{self, Place};
+use crate::sync::{Outcome, Trial, compare};
+use crate::{Error, collection};
+
+/// How often pauses, triggers and targets are read anew.
+const LOOK_AROUND: Duration = Duration::from_secs(30);
+/// Nothing has moved for this long: what is left is not only postponed (30 s at most), or in another worker's hands.
+const STUCK: Duration = Duration::from_secs(60);
+/// Keys looked at together.
+const PAGE: i64 = 2_500;
+const LOOK: Duration = Duration::from_secs(10);
+
+impl Run<'_> {
+    /// Runs passes until no job of the filling is left. The command works the queue itself: then no worker has to run, and it hears at
+    /// once what the new index refuses.
+    pub(super) async fn drain(&self, rebuild: &Rebuild) -> Result<(), Error> {
+        let (name, tag) = (rebuild.collection.as_str(), rebuild.tag());
+        let (mut looked_around, mut moved, mut before): (Option<Instant>, Instant, i64) = (None, Instant::now(), i64::MAX);
+        let mut refused = false;
+        loop {
+            if self.stop.is_cancelled() {
+                return Err(Error::Stopped);
+            }
+            let outcome = if looked_around.is_none_or(|at| at.elapsed() > LOOK_AROUND) {
+                looked_around = Some(Instant::now());
+                self.catchword.sync("rebuild", &[name]).await?
+            } else {
+                self.catchword.pass("rebuild", &[name], Trial::Over, self.stop).await?
+            };
+            let open = job::open_of_tag(&mut *self.pool().acquire().await?, name, &tag, rebuild.base).await?;
+            self.say(rebuild.stage, Some(open.progress(rebuild.scheduled)), self.waits_for(name, &outcome));
+            if open.left == 0 {
+                return self.step(rebuild, Stage::Verify).await;
+            }
+            refused |= outcome.pushed_back > 0 || !outcome.refusing.is_empty();
+            let can_work = outcome.blocked.is_empty() && outcome.breaker.is_none();
+            if outcome.moved() || open.left != before {
+                (moved, before) = (Instant::now(), open.left);
+            } else if can_work && (refused || moved.elapsed() > STUCK) {
+                self.check_what_is_stuck(rebuild, &outcome).await?;
+                return self.step(rebuild, Stage::Verify).await;
+            }
+            if !outcome.moved() {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+
+    fn waits_for(&self, name: &str, outcome: &Outcome) -> Option<String> {
+        let known = self.catchword.inner.troubles().remove(name);
+        known.or_else(|| outcome.breaker.clone()).or_else(|| outcome.blocked.get(name).cloned())
+    }
+
+    /// What does not move is refused: by the new index, or by the old one, which then only waits to be dropped.
+    async fn check_what_is_stuck(&self, rebuild: &Rebuild, outcome: &Outcome) -> Result<(), Error> {
+        let inner = &self.catchword.inner;
+        let config = inner.config.collection(Some(&rebuild.collection))?;
+        let mut connection = inner.pool.acquire().await?;
+        let collection = collection::load(&mut connection, config, &inner.prefix).await?;
+        let (new, mut place, mut lacking, mut example) = (rebuild.new_target(), Place::TOP, 0, None);
+        loop {
+            let page = job::of_tag(&mut connection, &rebuild.collection, &rebuild.tag(), place, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            place = Place::behind(last);
+            let keys: Vec<&str> = page.iter().map(|job| job.key.as_str()).filter(|key| collection.key_type.fault(key).is_none()).collect();
+            let seen = inner
+                .elastic
+                .look(&new, &keys, LOOK)
+                .await
+                .map_err(|answer| Error::Refused(format!("index {new} cannot be looked at: {answer}")))?;
+            let (wants, _) = collection.wants(&mut connection, &keys).await?;
+            for (key, has) in keys.iter().zip(&seen) {
+                let agrees = wants.get(*key).is_some_and(|want| compare(*want, has).is_satisfied());
+                if !agrees && !matches!(has, Has::Unknown(_)) {
+                    lacking += 1;
+                    example = example.or_else(|| page.iter().find(|job| job.key == **key).cloned());
+                }
+            }
+        }
+        let Some(example) = example else { return Ok(()) };
+        let said = example.last_error.clone().or_else(|| outcome.refusing.get(&rebuild.collection).cloned());
+        Err(Error::Refused(format!(
+            "{lacking} documents do not come into the new index {new}, {} for one{}; correct the view or the rows and go on: catchword rebuild {name}, or undo it and correct the mapping: catchword rebuild {name} --abort",
+            example.key,
+            said.map_or(String::new(), |said| format!(" ({said})")),
+            name = rebuild.collection
+        )))
+    }
+}

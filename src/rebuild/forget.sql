@@ -1,0 +1,1 @@
+select catchword.rebuild_forget($1)

@@ -1,0 +1,1 @@
+select catchword.rebuild_hold($1, $2, $3)

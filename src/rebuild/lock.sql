@@ -1,0 +1,1 @@
+select pg_try_advisory_lock(hashtextextended('catchword.rebuild ' || $1, 0))

@@ -1,0 +1,1 @@
+select catchword.rebuild_release($1)

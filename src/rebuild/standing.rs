@@ -1,0 +1,75 @@
+//! Where a rebuild stands, for people, scripts and metrics.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+use sqlx::PgConnection;
+
+use super::{Rebuild, Stage, unfinished};
+use crate::printable::printable;
+use crate::{Error, job};
+
+/// A rebuild, and how far it has come.
+#[derive(Clone, Debug, Serialize)]
+pub struct Standing {
+    #[serde(flatten)]
+    pub rebuild: Rebuild,
+    /// Jobs of the filling that are through, about.
+    pub through: u64,
+    /// About how long the filling still takes, if that can be told.
+    pub seconds_left: Option<f64>,
+}
+
+/// The rebuilds of these collections that are not over, and how far they have come.
+pub async fn standing(connection: &mut PgConnection, collections: &[&str]) -> Result<Vec<Standing>, Error> {
+    let mut all = Vec::new();
+    for rebuild in unfinished(connection, collections).await? {
+        let through = match rebuild.stage {
+            Stage::Create | Stage::Fill => 0,
+            Stage::Drain => {
+                job::open_of_tag(connection, &rebuild.collection, &rebuild.tag(), rebuild.base).await?.progress(rebuild.scheduled).0
+            }
+            _ => rebuild.scheduled.max(0) as u64,
+        };
+        let left = (rebuild.scheduled as f64 - through as f64) * rebuild.stage_seconds / through as f64;
+        let seconds_left = (rebuild.stage == Stage::Drain && through > 0 && rebuild.driven).then_some(left);
+        all.push(Standing { rebuild, through, seconds_left });
+    }
+    Ok(all)
+}
+
+impl Standing {
+    /// How much of the filling is done, from 0 to 1.
+    pub fn ratio(&self) -> f64 {
+        match (self.rebuild.stage, self.rebuild.scheduled) {
+            (Stage::Create | Stage::Fill, _) => 0.0,
+            (Stage::Drain, 1..) => self.through as f64 / self.rebuild.scheduled as f64,
+            _ => 1.0,
+        }
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rebuild { collection, stage, new_index, drop_at, .. } = &self.rebuild;
+        if let (Stage::Keep, Some(at)) = (stage, drop_at) {
+            let (kept, at) = (self.rebuild.kept_index(), at.format("%Y-%m-%d %H:%M UTC"));
+            return write!(f, "{kept} is kept in step until {at}; go back with: catchword rebuild {collection} --back");
+        }
+        write!(f, "{new_index} is made by {}, stage {stage}", printable(&self.rebuild.started_by))?;
+        if *stage == Stage::Drain {
+            write!(f, ", {} of {} through", self.through, self.rebuild.scheduled)?;
+        }
+        match self.seconds_left {
+            _ if !self.rebuild.driven => {
+                write!(
+                    f,
+                    "; nobody works on it; go on with: catchword rebuild {collection}, or undo it: catchword rebuild {collection} --abort"
+                )
+            }
+            Some(seconds) => write!(f, ", about {} to go", humantime::format_duration(Duration::from_secs(seconds as u64))),
+            None => Ok(()),
+        }
+    }
+}

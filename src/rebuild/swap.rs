@@ -1,0 +1,91 @@
+//! The readers' alias moves from one index to the other, in one step.
+
+use std::time::Duration;
+
+use super::{Rebuild, Run, Stage, row};
+use crate::elastic::{Has, Target};
+use crate::{Error, crash};
+
+const LOOK: Duration = Duration::from_secs(10);
+/// No collection has this key; asking for it says whether the index answers.
+const NO_KEY: &str = "catchword-probe";
+
+impl Run<'_> {
+    /// Moves the alias from the first target to the second, and turns the list round.
+    ///
+    /// No reader may miss what was shown before. Whatever the first index has, the second was given before it (the readers' index is
+    /// written last), but it may not show it yet. So the first shows nothing new for the blink in which the second is refreshed and the
+    /// alias moves. Whoever is killed in that blink leaves that behind, written down: the next one to come, command or worker, ends it.
+    pub(super) async fn swap(&self, rebuild: &Rebuild) -> Result<(), Error> {
+        let [from, to] = rebuild.targets.as_slice() else {
+            return Err(Error::Refused(format!(
+                "collection {} has not got two indices any more; see: catchword status",
+                rebuild.collection
+            )));
+        };
+        let (from, to) = (Target::new(from), Target::new(to));
+        let alias = self.alias(rebuild)?;
+        match self.elastic().readers_see(&alias).await? {
+            Some(seen) if seen == to => {}
+            Some(seen) if seen == from => {
+                // most of it before, so that the blink is short
+                self.elastic().refresh(&to).await?;
+                let moved = self.held_and_moved(rebuild, &alias, &from, &to).await;
+                if moved.is_err() {
+                    self.set_free(rebuild.id, &from).await?;
+                }
+                moved?;
+            }
+            other => {
+                let leads = other.map_or("nowhere".to_owned(), |other| format!("to {other}"));
+                return Err(Error::Refused(format!(
+                    "the alias {alias} leads {leads}, not to {from}: somebody moved it; move it back, then go on: catchword rebuild {}",
+                    rebuild.collection
+                )));
+            }
+        }
+        self.set_free(rebuild.id, &from).await?;
+        self.step(rebuild, Stage::Keep).await
+    }
+
+    async fn held_and_moved(&self, rebuild: &Rebuild, alias: &str, from: &Target, to: &Target) -> Result<(), Error> {
+        if rebuild.held_index.is_none() {
+            let before = self.elastic().refresh_interval(from).await?;
+            row::hold(self.pool(), rebuild.id, from, before.as_deref()).await?;
+        }
+        self.elastic().set_refresh_interval(from, Some("-1")).await?;
+        crash::point("rebuild-held");
+        self.elastic().refresh(to).await?;
+        self.elastic().move_alias(alias, from, to).await?;
+        crash::point("rebuild-moved");
+        Ok(())
+    }
+
+    /// Lets an index show again what is written to it, as often as before.
+    pub(super) async fn set_free(&self, id: i64, index: &Target) -> Result<(), Error> {
+        let rebuild = row::read(self.pool(), id).await?;
+        if rebuild.held_index.as_deref() == Some(index.index()) {
+            self.elastic().set_refresh_interval(index, rebuild.held_refresh.as_deref()).await?;
+            row::release(self.pool(), id).await?;
+        }
+        Ok(())
+    }
+
+    /// Is the index that readers do not see able to take over?
+    pub(super) async fn check_kept(&self, rebuild: &Rebuild) -> Result<(), Error> {
+        let kept = Target::new(rebuild.kept_index());
+        let plan = self.index_plan(rebuild).await?;
+        self.elastic().belongs(&kept, &self.alias(rebuild)?, plan.installation).await?;
+        let seen = self.elastic().look(&kept, &[NO_KEY], LOOK).await;
+        let why = match seen {
+            Ok(seen) => seen.into_iter().find_map(|has| if let Has::Unknown(why) = has { Some(why) } else { None }),
+            Err(answer) => Some(answer.to_string()),
+        };
+        why.map_or(Ok(()), |why| Err(Error::Refused(format!("index {kept} does not answer as it should, nothing was changed: {why}"))))
+    }
+
+    pub(super) fn alias(&self, rebuild: &Rebuild) -> Result<String, Error> {
+        let inner = &self.catchword.inner;
+        Ok(format!("{}{}", inner.prefix, inner.config.collection(Some(&rebuild.collection))?.index))
+    }
+}

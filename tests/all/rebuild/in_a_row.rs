@@ -1,0 +1,79 @@
+//! Rebuild after rebuild under writes, with the command and a worker killed on the way.
+
+use std::os::unix::process::ExitStatusExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::Rng;
+
+use super::readers::Readers;
+use crate::common::{Layout, Traffic, World, eventually, start};
+
+/// Where the command is killed, one after the other.
+const STAGES: [&str; 6] = ["fill", "drain", "verify", "swap", "keep", "create"];
+
+/// How many in a row; `make test-faults` asks for more.
+fn rebuilds() -> usize {
+    std::env::var("CATCHWORD_REBUILDS").map_or(2, |times| times.parse().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rebuilds_in_a_row_under_writes_lose_nothing_whoever_is_killed() {
+    let world = Arc::new(World::with(Layout { tick: "* * * * * *", batch: 500, ..Layout::default() }).await);
+    // enough for a stage to take a while
+    world
+        .sql("insert into annotation (userid, target_uri, target_uri_normalized, text) select 'acct:a', 'u', 'u', 'old ' || i from generate_series(1, 3000) i")
+        .await;
+    let mut worker = start(&world).await;
+    eventually("all are found", async || world.found("annotation").await.len() == 3000).await;
+    let (traffic, readers) = (Traffic::start(&world), Readers::start(&world));
+    let pruning = tokio::spawn(prune(world.clone()));
+    for n in 0..rebuilds() {
+        killed_at(&world, STAGES[n % STAGES.len()], super::AT_ONCE).await;
+        worker.signal("-KILL").await;
+        assert_eq!(worker.child.wait().await.unwrap().signal(), Some(9));
+        world.intent_is_durable().await;
+        worker = start(&world).await;
+        // the worker may have ended it meanwhile: then this is another one
+        eventually("it is finished", async || {
+            let (code, said, errors) = world.run(super::AT_ONCE).await;
+            assert!(code == 0 || errors.contains("another process"), "{said}{errors}");
+            code == 0
+        })
+        .await;
+        assert_eq!(
+            world.targets("annotation").await,
+            world.annotation_indices().await.iter().map(|n| format!("{}{n}", world.prefix)).collect::<Vec<_>>()
+        );
+    }
+    pruning.abort();
+    let (writes, searches) = (traffic.end().await, readers.end().await);
+    println!("{writes} writes, {searches} searches");
+    assert!(writes > 50 && searches > 20);
+    worker.signal("-TERM").await;
+    worker.child.wait().await.unwrap();
+    world.settle_and_compare().await;
+}
+
+/// Keeps it small: a search must find everything on one page.
+async fn prune(world: Arc<World>) {
+    let oldest = "delete from annotation where id in (select id from annotation order by created, id limit 40) and (select count(*) > 4000 from annotation)";
+    loop {
+        world.sql(oldest).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// A rebuild that is killed when it comes to this stage, or a moment later.
+pub async fn killed_at(world: &World, stage: &str, words: &[&str]) {
+    let before: i64 = world.one("select coalesce(max(id), 0) from catchword.rebuild").await;
+    let mut command = world.binary().args(words).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let order = "array_position(array['create', 'fill', 'drain', 'verify', 'swap', 'keep', 'drop', 'done']";
+    let reached = format!("select count(*) from catchword.rebuild where id > {before} and {order}, stage) >= {order}, '{stage}')");
+    eventually("it comes there", async || world.one::<i64>(&reached).await > 0).await;
+    // a moment later, anywhere in the stage
+    let over = tokio::time::timeout(Duration::from_millis(rand::rng().random_range(0..50)), command.wait()).await;
+    if over.is_err() {
+        command.kill().await.unwrap();
+    }
+}
