@@ -1,6 +1,6 @@
 # Every target does its own set-up: `make test` is all that a fresh machine needs.
 .DEFAULT_GOAL := help
-.PHONY: help services stop test test-faults test-alarms lint demo
+.PHONY: help services stop test test-faults test-alarms lint demo bench
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,3 +41,8 @@ lint: ## check format, lints and documentation; every warning is an error
 
 demo: ## show it at work; FAST=1 for the short version
 	@FAST=$(FAST) scripts/demo
+
+# The figures of docs/benchmarks.md. `make test` runs each with a handful of rows.
+bench: ## measure it against the limits; QUICK=1 for three minutes, ONLY=1,2 for some figures
+	@scripts/services up
+	@env=$$(scripts/services env) && eval "$$env" && cargo bench --locked --bench figures -- $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))

@@ -1,8 +1,8 @@
 -- The documents of these keys, each with the version of the same snapshot. Sizes are measured here: a document above $3 bytes is
--- never fetched, and bodies beyond $4 bytes together are left for another round. The first `offset 0` keeps a body from being built
--- twice, the second keeps one that is too large out of the sort.
+-- never fetched, and bodies beyond $4 bytes together are left for another round, in whatever order: nothing is sorted. The first
+-- `offset 0` keeps a body from being built twice, the second keeps one that is too large out of the sum's memory.
 select key, version, octets,
-       case when sum(octets) filter (where octets <= $3) over (order by key rows unbounded preceding) - octets < $4 then body end as body
+       case when sum(octets) filter (where octets <= $3) over (rows unbounded preceding) - octets < $4 then body end as body
   from (
     select key, version, octet_length(body)::bigint as octets, case when octet_length(body) <= $3 then body end as body
       from (

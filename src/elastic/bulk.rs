@@ -82,8 +82,8 @@ fn query(refresh: Refresh) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// Two lines for each write: what to do, and the document.
-fn body(writes: &[Write<'_>]) -> Bytes {
+/// The body of a request. Two lines for each write: what to do, and the document.
+pub fn body(writes: &[Write<'_>]) -> Bytes {
     let mut lines = Vec::with_capacity(writes.iter().map(Write::weight).sum());
     for write in writes {
         lines.extend_from_slice(b"{\"index\":{\"_id\":");

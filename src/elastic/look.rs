@@ -62,7 +62,7 @@ fn question(keys: &[&str]) -> Result<Bytes, Answer> {
 
 /// Reads an answer against the keys that were asked for. One that cannot be read, or has more or fewer items, says nothing
 /// about any key.
-pub(super) fn read(body: &[u8], keys: &[&str]) -> Result<Vec<Has>, Answer> {
+pub fn read(body: &[u8], keys: &[&str]) -> Result<Vec<Has>, Answer> {
     #[derive(Deserialize)]
     struct Docs<'a> {
         #[serde(borrow)]

@@ -39,8 +39,10 @@ pub(crate) fn record_batch(collection: &str, outcome: &Outcome, measured: &Measu
     CONFLICTS.add(outcome.conflicts, &alone);
     AHEAD.add(outcome.verdicts.get(Verdict::Ahead.name()).copied().unwrap_or(0), &alone);
     CLAIM_DURATION.record(measured.claim.as_secs_f64(), &alone);
-    LOOK_DURATION.record(measured.look_elasticsearch.as_secs_f64(), &with("side", "elasticsearch"));
-    LOOK_DURATION.record(measured.look_postgres.as_secs_f64(), &with("side", "postgres"));
+    if let Some((elasticsearch, postgres)) = measured.looks {
+        LOOK_DURATION.record(elasticsearch.as_secs_f64(), &with("side", "elasticsearch"));
+        LOOK_DURATION.record(postgres.as_secs_f64(), &with("side", "postgres"));
+    }
     for bulk in &measured.bulks {
         BULK_BYTES.record(bulk.bytes as f64, &alone);
         BULK_DURATION.record(bulk.took.as_secs_f64(), &alone);

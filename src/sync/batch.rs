@@ -11,8 +11,9 @@ use super::deadline::Deadline;
 use super::fate::{Fate, Finding, fate, mass_refusal};
 use super::measured::Measured;
 use super::outcome::Outcome;
+use super::walk::Look;
 use super::write::{Written, write};
-use crate::collection::{self, Collection, Want};
+use crate::collection::{self, Collection, Unbuildable, Want};
 use crate::elastic::{Answer, Has};
 use crate::job::{self, Job};
 use crate::{Error, Inner, crash};
@@ -28,25 +29,30 @@ pub(super) struct Key {
     pub seen: i64,
 }
 
+/// What a batch begins with.
+struct Looked<'k> {
+    /// What each target has, in the order of the keys.
+    documents: Vec<Result<Vec<Has>, Answer>>,
+    keys: HashMap<&'k str, Key>,
+    unbuildable: Vec<Unbuildable>,
+}
+
 /// Works a claimed batch. Whatever ends it early, the transaction's end frees the jobs, and what was written changes nothing twice.
 pub(super) async fn batch(
     inner: &Inner,
     collection: &Collection,
     mut transaction: Transaction<'static, Postgres>,
     jobs: &[Job],
+    when: Look,
 ) -> Result<(Outcome, Measured), Error> {
-    let started = Instant::now();
     let deadline = Deadline::start();
+    let mut measured = Measured::default();
     crash::point("after-claim");
     let (good, mut findings) = sort_out_bad_keys(jobs);
-
-    // Elasticsearch first: its version came from a committed row, so a row read later can only be equal or newer.
-    let documents = look(inner, collection, &good, deadline).await;
-    let looked = started.elapsed();
-    let (wants, unbuildable) = collection.wants(&mut transaction, &good).await?;
-    let mut measured = Measured { look_elasticsearch: looked, look_postgres: started.elapsed() - looked, ..Measured::default() };
-    crash::point("after-look");
-    let keys = judge(&good, &documents, &wants);
+    let Looked { documents, keys, unbuildable } = match when {
+        Look::First => look_at_both(inner, collection, &mut transaction, &good, deadline, &mut measured).await?,
+        Look::Later => Looked::supposed_missing(collection, &good),
+    };
     sort_out_what_never_was(collection, &keys, &mut findings);
     let mut written = write(&inner.elastic, collection, &mut transaction, &keys, deadline).await?;
     (measured.answers, measured.bulks) = (std::mem::take(&mut written.counts), std::mem::take(&mut written.bulks));
@@ -61,7 +67,10 @@ pub(super) async fn batch(
         let finding = Finding::Seen { verdict: combined(&seen.verdicts), answer: written.worst(key).cloned() };
         findings.entry(key).or_insert(finding);
     }
-    let mut outcome = count(jobs, &keys, &written);
+    let mut outcome = count(jobs, &written);
+    if when == Look::First {
+        keys.values().for_each(|seen| outcome.count(combined(&seen.verdicts)));
+    }
     outcome.touched = mended;
     note_health(inner, collection, &documents, &written, &findings, &mut outcome);
     settle(&mut transaction, jobs, &findings, &mut outcome, &mut measured).await?;
@@ -92,6 +101,34 @@ fn sort_out_what_never_was<'k>(collection: &Collection, keys: &HashMap<&'k str, 
         if let Some(fault) = collection.key_type.fault(key).filter(|_| combined(&seen.verdicts) == Verdict::Gone) {
             findings.insert(key, Finding::BadKey(fault));
         }
+    }
+}
+
+/// Elasticsearch first: its version came from a committed row, so a row read later can only be equal or newer.
+async fn look_at_both<'k>(
+    inner: &Inner,
+    collection: &Collection,
+    connection: &mut PgConnection,
+    keys: &[&'k str],
+    deadline: Deadline,
+    measured: &mut Measured,
+) -> Result<Looked<'k>, Error> {
+    let started = Instant::now();
+    let documents = look(inner, collection, keys, deadline).await;
+    let at_elasticsearch = started.elapsed();
+    let (wants, unbuildable) = collection.wants(connection, keys).await?;
+    measured.looks = Some((at_elasticsearch, started.elapsed() - at_elasticsearch));
+    crash::point("after-look");
+    let keys = judge(keys, &documents, &wants);
+    Ok(Looked { documents, keys, unbuildable })
+}
+
+impl<'k> Looked<'k> {
+    /// Nothing was looked at, so nothing can agree: whatever the view returns is written, and every job is left.
+    fn supposed_missing(collection: &Collection, keys: &[&'k str]) -> Looked<'k> {
+        let missing = || Key { want: Want::Present(0), verdicts: vec![Verdict::Missing; collection.targets.len()], seen: 0 };
+        let fit = keys.iter().filter(|key| collection.key_type.fault(key).is_none());
+        Looked { documents: Vec::new(), keys: fit.map(|key| (*key, missing())).collect(), unbuildable: Vec::new() }
     }
 }
 
@@ -177,19 +214,15 @@ async fn mend<'k>(
     Ok(mended as u64)
 }
 
-fn count(jobs: &[Job], keys: &HashMap<&str, Key>, written: &Written) -> Outcome {
-    let mut outcome = Outcome {
+fn count(jobs: &[Job], written: &Written) -> Outcome {
+    Outcome {
         claimed: jobs.len() as u64,
         expired: jobs.iter().filter(|job| job.expired).count() as u64,
         written: written.applied,
         conflicts: written.conflicts,
         batches: 1,
         ..Outcome::default()
-    };
-    for seen in keys.values() {
-        outcome.count(combined(&seen.verdicts));
     }
-    outcome
 }
 
 /// Tells the breakers and the pace what was seen, and says whether the collection's index or view is at fault.
@@ -248,7 +281,7 @@ async fn settle(
     outcome: &mut Outcome,
     measured: &mut Measured,
 ) -> Result<(), Error> {
-    let looked = measured.look_elasticsearch;
+    let looked = measured.looks.map_or(Duration::ZERO, |(at_elasticsearch, _)| at_elasticsearch);
     let nobodys_fault = !outcome.blocked.is_empty() || !outcome.refusing.is_empty();
     let (mut settled, mut postponed, mut charges, mut burials) = (vec![], vec![], vec![], vec![]);
     for job in jobs {

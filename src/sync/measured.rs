@@ -9,8 +9,8 @@ use crate::job::{Class, Job, Reason};
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     pub claim: Duration,
-    pub look_elasticsearch: Duration,
-    pub look_postgres: Duration,
+    /// At Elasticsearch and at Postgres; none: it was written unseen.
+    pub looks: Option<(Duration, Duration)>,
     pub bulks: Vec<Bulk>,
     /// Answers by their name, one per item and target.
     pub answers: BTreeMap<&'static str, u64>,

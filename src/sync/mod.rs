@@ -36,7 +36,7 @@ use tracing::Instrument;
 use crate::collection::{expand_touches, refuse_standby};
 use crate::config::CANARY;
 use crate::{Catchword, Error, metrics};
-use walk::{Claimed, Walks};
+use walk::{Claimed, Look, Walks};
 
 /// A pass ends after this, and the next begins at the top: live jobs never wait for a long walk, and what was written is looked at soon.
 const PASS: Duration = Duration::from_secs(10);
@@ -139,7 +139,7 @@ impl Catchword {
     async fn lane(&self, walks: &Mutex<Walks>, stop: &CancellationToken, end: Instant) -> Result<Outcome, Error> {
         let mut outcome = Outcome::default();
         while !stop.is_cancelled() && Instant::now() < end {
-            let Some(Claimed { collection, mut transaction, jobs, took }) = walks.lock().await.next(&self.inner).await? else {
+            let Some(Claimed { collection, mut transaction, jobs, look, took }) = walks.lock().await.next(&self.inner).await? else {
                 break;
             };
             // asked after the claim: a look at the old targets alone must not settle what a new one needs
@@ -151,14 +151,16 @@ impl Catchword {
                 walks.lock().await.begin_again(name, anew);
                 continue;
             }
-            match batch::batch(&self.inner, &collection, transaction, &jobs).await {
+            match batch::batch(&self.inner, &collection, transaction, &jobs, look).await {
                 Ok((done, mut measured)) => {
                     measured.claim = took;
                     metrics::record_batch(&collection.name, &done, &measured);
                     let (blocked, refusing) = (done.blocked.get(&collection.name), done.refusing.get(&collection.name));
                     self.inner.note_fault(&collection.name, blocked, refusing);
+                    let mut walks = walks.lock().await;
+                    walks.look(&collection.name, Look::after(done.written, done.claimed, collection.targets.len()));
                     if !done.blocked.is_empty() || self.inner.breakers.why(&collection.name).is_some() {
-                        walks.lock().await.end(&collection.name);
+                        walks.end(&collection.name);
                     }
                     outcome.add(done);
                 }

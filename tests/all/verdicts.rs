@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::common::World;
+use crate::common::{Layout, World};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_document_is_written_now_and_settled_by_the_next_pass() {
@@ -187,4 +187,35 @@ async fn a_row_hidden_from_the_view_and_shown_again_follows() {
         assert_eq!(world.found("annotation").await.len(), found);
         assert_eq!(world.jobs().await, 0);
     }
+}
+
+/// Where nearly all of a batch had to be written, the next is written without a look: nothing of it may be settled by that.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_written_unseen_is_settled_by_a_later_look_only() {
+    let world = World::with(Layout { batch: 20, ..Layout::default() }).await;
+    let deleted = world.in_step("acct:a", "soon gone").await;
+    let ahead = world.in_step("acct:a", "somebody else wrote").await;
+    world.put("annotation", &ahead, world.revision(&ahead).await + 1_000, json!({ "text": "a stranger's" })).await;
+    for n in 0..200 {
+        world.annotate("acct:a", &format!("{n}")).await;
+    }
+    // all of these come when batches are written unseen
+    world.sql(&format!("delete from annotation where id = '{deleted}'")).await;
+    world.sql(&format!("select catchword.schedule('annotation', array['{ahead}', '{}'])", uuid::Uuid::new_v4())).await;
+    world.sql("insert into catchword.job (collection, key, priority, tag) values ('annotation', 'no uuid', 1, 'test')").await;
+    let jobs = world.jobs().await;
+
+    let first = world.pass().await;
+    let looked: u64 = first.verdicts.values().sum();
+    assert!(looked < 200, "no batch was written unseen: {first}");
+    assert_eq!((first.settled, first.buried), (0, 0), "{first}");
+    assert_eq!(world.jobs().await, jobs);
+    assert!(first.written >= 200 && first.conflicts >= 1, "{first}");
+
+    let all = world.catchword.drain("test", &["annotation"]).await.unwrap();
+    assert_eq!((world.jobs().await, all.buried), (0, 1), "{all}");
+    assert_eq!(world.version("annotation", &deleted).await.map(|version| version % 2), Some(1));
+    assert_eq!(world.version("annotation", &ahead).await, Some(world.revision(&ahead).await));
+    assert_eq!(world.found("annotation").await.len(), 201);
+    world.noise_is_untouched().await;
 }

@@ -1,0 +1,2 @@
+-- inside a transaction the two differ
+select now() = statement_timestamp()
