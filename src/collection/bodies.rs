@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use bytes::Bytes;
 use sqlx::{PgConnection, Row};
 
-use super::rows::rows;
+use super::rows::{Rows, rows};
 use super::{Collection, Unbuildable};
 use crate::Error;
 use crate::elastic::MAX_DOCUMENT_BYTES;
@@ -32,13 +32,13 @@ pub enum Document {
 }
 
 impl Collection {
-    /// One round of documents. A key that the view does not return (any more) is not in it.
+    /// One round of documents. A key that the view does not return (any more), or that there was no time for, is not in it.
     pub async fn bodies(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<(Vec<Built>, Vec<Unbuildable>), Error> {
         let limits = (MAX_DOCUMENT_BYTES as i64, ROUND_BYTES);
-        let (rows, mut unbuildable) = rows(connection, &self.statements.bodies, &self.name, keys, Some(limits)).await?;
-        let mut built = Vec::with_capacity(rows.len());
+        let Rows { found, mut unbuildable, unread: _ } = rows(connection, &self.statements.bodies, &self.name, keys, Some(limits)).await?;
+        let mut built = Vec::with_capacity(found.len());
         let (mut seen, mut twice) = (HashSet::new(), HashSet::new());
-        for row in rows {
+        for row in found {
             let (key, octets): (String, Option<i64>) = (row.try_get("key")?, row.try_get("octets")?);
             if !seen.insert(key.clone()) {
                 twice.insert(key.clone());

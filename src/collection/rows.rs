@@ -13,24 +13,37 @@ pub struct Unbuildable {
     pub error: String,
 }
 
-/// The limit of a look at a whole batch.
-const LOOK: &str = "10s";
+/// The limit of a look at a whole batch, in milliseconds.
+const LOOK: i32 = 10_000;
 /// The limit of a part of one, when the whole was too slow: a dozen halvings find the row within the batch's deadline.
-const PART: &str = "1500ms";
+const PART: i32 = 1_500;
 /// The limit of the row that is then found: it may only be large, and to know how large, Postgres has to build it. For one row of a
 /// batch: for more there is no time.
-const ALONE: &str = "10s";
+const ALONE: i32 = 10_000;
+
+/// What `limit.sql` says when the transaction has been open for too long.
+const NO_TIME: &str = "1ms";
+
+/// What a statement said of keys.
+#[derive(Default)]
+pub(super) struct Rows {
+    pub found: Vec<PgRow>,
+    pub unbuildable: Vec<Unbuildable>,
+    /// Keys that there was no time for: nothing is known of them, and above all not that they have no row.
+    pub unread: Vec<String>,
+}
 
 /// Runs a statement over keys. An error that a single row can cause (a cast, a division, a `raise`, no end) halves the keys
-/// until that row is alone; every other error is the whole collection's.
+/// until that row is alone; every other error is the whole collection's. When too many are slow there is no time for the rest: their jobs
+/// are left for the next pass, and the slow ones that were found are charged.
 pub(super) async fn rows(
     connection: &mut PgConnection,
     sql: &str,
     collection: &str,
     keys: &[&str],
     limits: Option<(i64, i64)>,
-) -> Result<(Vec<PgRow>, Vec<Unbuildable>), Error> {
-    let (mut found, mut unbuildable) = (Vec::new(), Vec::new());
+) -> Result<Rows, Error> {
+    let mut rows = Rows::default();
     let mut pending = vec![keys];
     let (mut slow, mut alone) = (false, Some(ALONE));
     while let Some(keys) = pending.pop() {
@@ -43,28 +56,33 @@ pub(super) async fn rows(
             (true, _) => PART,
         };
         let mut savepoint = connection.begin().await?;
-        sqlx::query("select set_config('statement_timeout', $1, true)").bind(limit).execute(&mut *savepoint).await?;
+        let limit: String = sqlx::query_scalar(include_str!("limit.sql")).bind(limit).fetch_one(&mut *savepoint).await?;
+        if limit == NO_TIME {
+            savepoint.rollback().await?;
+            rows.unread.extend(keys.iter().map(|key| (*key).to_owned()));
+            continue;
+        }
         let mut query = filled(sql).bind(collection).bind(keys);
         if let Some((document, round)) = limits {
             query = query.bind(document).bind(round);
         }
         match query.fetch_all(&mut *savepoint).await {
-            Ok(rows) => {
+            Ok(found) => {
                 savepoint.commit().await?;
-                found.extend(rows);
+                rows.found.extend(found);
             }
             Err(error) if is_a_rows_fault(&error) || is_slow(&error) => {
                 savepoint.rollback().await?;
                 slow |= is_slow(&error);
                 match keys {
-                    [key] => unbuildable.push(Unbuildable { key: (*key).to_owned(), error: sentence(&error) }),
+                    [key] => rows.unbuildable.push(Unbuildable { key: (*key).to_owned(), error: sentence(&error) }),
                     _ => pending.extend([&keys[..keys.len() / 2], &keys[keys.len() / 2..]]),
                 }
             }
             Err(error) => return Err(view_error(error)),
         }
     }
-    Ok((found, unbuildable))
+    Ok(rows)
 }
 
 fn is_slow(error: &sqlx::Error) -> bool {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sqlx::{PgConnection, Row};
 
-use super::rows::rows;
+use super::rows::{Rows, rows};
 use super::{Collection, Unbuildable};
 use crate::Error;
 
@@ -22,16 +22,17 @@ pub enum Want {
 }
 
 impl Collection {
-    /// What Postgres wants of each of these keys, read in one statement. What cannot be a key of this collection has no row; the record
+    /// What Postgres wants of each of these keys, read in one statement. A key that could not be read is not in it. What cannot be a key of this collection has no row; the record
     /// of its delete may be there, if its document was found in the index.
     pub async fn wants(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<(HashMap<String, Want>, Vec<Unbuildable>), Error> {
         let (fit, unfit): (Vec<&str>, Vec<&str>) = keys.iter().partition(|key| self.key_type.fault(key).is_none());
-        let (rows, unbuildable) = rows(connection, &self.statements.wants, &self.name, &fit, None).await?;
+        let Rows { found, unbuildable, unread } = rows(connection, &self.statements.wants, &self.name, &fit, None).await?;
         let mut wants: HashMap<String, Want> = keys.iter().map(|key| ((*key).to_owned(), Want::Never)).collect();
-        for fault in &unbuildable {
-            wants.remove(&fault.key);
+        // of these nothing is known: taken for "never", they would be settled
+        for key in unbuildable.iter().map(|fault| &fault.key).chain(&unread) {
+            wants.remove(key);
         }
-        for row in rows {
+        for row in found {
             let (state, key, version): (&str, String, i64) = (row.try_get("state")?, row.try_get("key")?, row.try_get("version")?);
             let seen = match state {
                 "present" => Want::Present(version),

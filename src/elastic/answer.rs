@@ -154,6 +154,7 @@ impl fmt::Display for Answer {
 }
 
 #[cfg(test)]
+#[path = "answer/captured/tests.rs"]
 mod captured;
 #[cfg(test)]
 mod tests;

@@ -30,7 +30,7 @@ async fn there_are_no_crash_points_without_their_feature() {
     let binary = String::from_utf8_lossy(&binary);
     let has = |text: &str| binary.contains(text);
     assert!(has("CATCHWORD_INDEX_PREFIX"), "a text that is there is found");
-    for absent in points.iter().map(String::as_str).chain(["CATCHWORD_CRASH"]) {
+    for absent in points.iter().map(String::as_str).chain(["CATCHWORD_CRASH", "CATCHWORD_PANIC"]) {
         assert!(!has(absent), "{absent} is in the binary");
     }
 
@@ -40,6 +40,8 @@ async fn there_are_no_crash_points_without_their_feature() {
         let ended = world.binary().arg("sync").env("CATCHWORD_CRASH", &point).output().await.unwrap();
         assert!(ended.status.code().is_some(), "{point} is obeyed");
     }
+    let ended = world.binary().arg("sync").env("CATCHWORD_PANIC", "after-look").output().await.unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{}", String::from_utf8_lossy(&ended.stderr));
     assert_eq!(world.version("annotation", &key).await, Some(world.revision(&key).await));
     assert_eq!(world.jobs().await, 0);
 }

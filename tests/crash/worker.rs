@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::process::Command;
 
-use crate::common::{Gate, Traffic, World, launch};
+use crate::common::{Gate, Traffic, World, eventually, launch};
 use crate::{a_new_worker_finishes, end_of, quick, repetitions};
 
 const ABORTED: i32 = 6;
@@ -41,6 +41,21 @@ async fn at(point: &str) {
         assert!(traffic.end().await > 0);
         a_new_worker_finishes(&world).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_in_a_pass_ends_neither_the_worker_nor_the_work() {
+    let world = Arc::new(World::with(quick()).await);
+    let key = world.annotate("acct:a", "x").await;
+    let mut worker = launch(world.binary().env("CATCHWORD_PANIC", "after-look")).await;
+    eventually("the pass panicked, and the next one worked", async || world.version("annotation", &key).await.is_some()).await;
+    eventually("settled", async || world.jobs().await == 0).await;
+    let (_, metrics) = worker.get(&world, "/metrics").await;
+    assert!(metrics.lines().any(|line| line.starts_with("catchword_pass_panics_total") && line.ends_with(" 1")), "{metrics}");
+    eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
+    worker.signal("-TERM").await;
+    assert_eq!(end_of(&mut worker.child).await.code(), Some(0));
+    world.settle_and_compare().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
