@@ -8,7 +8,7 @@
 --
 --   migrator     runs `catchword migrate`, `detach`. Owns the schema catchword and the application's tables and views, because only an
 --                owner can add a column and, with its functions, write rows whoever the caller is.
---   worker       runs `catchword worker`, `sync`, `reindex`, `status`, `check`, `explain`, `audit`. Reads the attached tables and views, never writes
+--   worker       runs `catchword worker`, `sync`, `reindex`, `status`, `check`, `doctor`, `explain`, `audit`. Reads the attached tables and views, never writes
 --                them: what it changes there it changes through functions of the migrator's.
 --   application  writes its own tables. It has no right here but what everybody has: to find the sequence and to draw from it. The
 --                triggers leave the jobs with the migrator's rights.

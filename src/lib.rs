@@ -8,6 +8,7 @@ pub mod sync;
 
 pub mod alarm;
 pub mod audit;
+pub mod doctor;
 pub mod explain;
 pub mod migrate;
 pub mod operate;

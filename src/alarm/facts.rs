@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::held_back::{HeldBack, held_back};
 use super::thresholds::LATELY_SECONDS;
 use crate::collection::{self, Collection};
+use crate::config::CANARY;
 use crate::job::{self, Census, Letters, OldestDue};
 use crate::sync::{WorkerRow, workers};
 use crate::{Catchword, Error, config, database, migrate};
@@ -94,7 +95,9 @@ impl Catchword {
             loaded.push(collection);
         }
         let living = facts.workers.iter().filter(|worker| worker.is_alive()).flat_map(|worker| worker.collections.clone());
-        let served: Vec<String> = facts.collections.iter().map(|found| found.name.clone()).chain(living).collect();
+        // what a canary left when it was switched off concerns nobody
+        let ours = facts.collections.iter().map(|found| found.name.clone()).chain([CANARY.to_owned()]);
+        let served: Vec<String> = ours.chain(living).collect();
         facts.unserved = job::unserved(connection, &served).await?;
         let installation = collection::installation(connection).await?;
         Ok((facts, loaded, installation))

@@ -133,6 +133,13 @@ pub(super) enum Command {
     ///
     /// Exit 0: well; 1: unwell; 2: could not tell, for instance because Postgres is away.
     Check(Check),
+    /// Is everything in place that the promises rest on? To be run before the first worker, and after changes
+    ///
+    /// Looks at the servers, settings, triggers, sequence, rights, view, index, aliases and mapping of every collection, and says of each
+    /// whether it is ok, or what to do. Changes nothing. Reads one batch of documents per collection.
+    ///
+    /// Exit 0: nothing failed; 1: something did; 2: could not look.
+    Doctor(Doctor),
     /// What both sides know of one key, and what will happen to it
     ///
     /// Looks at the row, its document in the view, each index, the open jobs and the dead letters, and says in a sentence what they
@@ -259,6 +266,13 @@ pub(super) struct Check {
     /// Say nothing when all is well: cron sends what is said by mail
     #[arg(long)]
     pub quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Doctor {
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -6,6 +6,7 @@ mod audit;
 mod check;
 mod dead;
 mod detach;
+mod doctor;
 mod explain;
 mod journal;
 mod log;
@@ -79,6 +80,7 @@ async fn run(args: Args) -> anyhow::Result<End> {
         Command::Rebuild(options) => rebuild::run(&args, options).await,
         Command::Status(options) => status::run(&args, options).await,
         Command::Check(options) => check::run(&args, options).await,
+        Command::Doctor(options) => doctor::run(&args, options).await,
         Command::Explain(options) => explain::run(&args, options).await,
         Command::Audit(options) => audit::run(&args, options).await,
         Command::Dead(options) => dead::run(&args, options).await,

@@ -11,6 +11,7 @@ mod plan;
 mod repair;
 mod rows;
 mod statements;
+mod survey;
 mod targets;
 mod wants;
 
@@ -22,6 +23,7 @@ pub use keys::Keyed;
 pub use load::{installation, load, problems};
 pub use repair::{Expanded, expand_touches, raise_revision, record_gone, touch};
 pub use rows::Unbuildable;
+pub use survey::{Highest, Survey};
 pub use wants::Want;
 
 use crate::elastic::Target;

@@ -14,6 +14,8 @@ pub(super) struct Statements {
     pub sample: String,
     pub shown: String,
     pub revisions: String,
+    pub highest: String,
+    pub compared: String,
     pub first_keys: String,
     pub keys: String,
     /// With a period only.
@@ -46,6 +48,8 @@ impl Statements {
             sample: fill(include_str!("sample.sql")),
             shown: fill(include_str!("shown.sql")),
             revisions: fill(include_str!("revisions.sql")),
+            highest: fill(include_str!("highest.sql")),
+            compared: fill(include_str!("compared.sql")),
             first_keys: fill(include_str!("first_keys.sql")),
             keys: fill(include_str!("keys.sql")),
             first_keys_since: of_period(include_str!("first_keys_since.sql")),

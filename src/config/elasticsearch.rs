@@ -26,6 +26,13 @@ pub struct ElasticsearchSettings {
     pub tls: Tls,
 }
 
+impl ElasticsearchSettings {
+    /// Does the connection leave this machine?
+    pub fn is_remote(&self) -> bool {
+        Url::parse(&self.url).is_ok_and(|url| !is_local(&url))
+    }
+}
+
 const URL: &str = "ELASTICSEARCH_URL";
 const CA_FILE: &str = "ELASTICSEARCH_CA_FILE";
 

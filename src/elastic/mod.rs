@@ -17,6 +17,7 @@ mod client;
 mod fault;
 mod percent;
 mod redact;
+mod survey;
 mod target;
 
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ pub use index::{Done, Ensured, IndexPlan, Room};
 pub use look::Has;
 pub use point_in_time::Page;
 pub(crate) use redact::redact;
+pub use survey::{Actual, Cluster};
 pub use target::Target;
 
 /// What keeps catchword from talking to Elasticsearch, or from using an index.

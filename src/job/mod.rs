@@ -24,4 +24,4 @@ pub use of_tag::{OfTag, OpenOfTag, Place, of_tag, open_of_tag};
 pub use postpone::postpone;
 pub use push_back::{Charge, Due, MAX_ATTEMPTS, push_back};
 pub use settle::settle;
-pub use storage::{Storage, storage};
+pub use storage::{REPAIR_OPTIONS, Storage, options, storage};

@@ -54,6 +54,7 @@ fn compare_and_fate_decide_without_a_clock_a_client_or_chance() {
         "src/sync/fate.rs",
         "src/alarm/judge.rs",
         "src/alarm/judge/collection.rs",
+        "src/doctor/mapping.rs",
         "src/collection/plan.rs",
         "src/elastic/answer.rs",
     ];
@@ -104,7 +105,7 @@ fn the_parts_name_one_another_in_one_direction() {
         assert!(!named_by(part).contains("cli"), "{part} names cli");
     }
     // the loop does not know who asks about it
-    for asker in ["store", "explain", "status", "alarm", "reindex", "migrate"] {
+    for asker in ["store", "explain", "status", "alarm", "doctor", "reindex", "migrate"] {
         assert!(!named_by("sync").contains(asker), "sync names {asker}");
     }
 }

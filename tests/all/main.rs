@@ -16,6 +16,7 @@ mod cli;
 mod dashboard;
 mod deploy;
 mod direct;
+mod doctor;
 mod documents;
 mod elastic;
 mod faults;

@@ -289,6 +289,38 @@ async fn the_commands_run_with_the_workers_rights() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_doctor_finds_rights_that_are_missing_and_such_that_are_too_many() {
+    let roles = Roles::new().await;
+    let worker = roles.names.of("worker");
+    let lines = async |role: &str| {
+        let report = Catchword::open(roles.config(), &roles.environment(role)).unwrap().doctor(&roles.environment(role)).await;
+        assert_eq!(report.unseen, Vec::<String>::new());
+        let rights = report.lines.iter().filter(|line| line.group == "rights" || format!("{:?}", line.level) == "Fail");
+        rights.map(|line| format!("{:?} {}: {} {}", line.level, line.what, line.says, line.fix)).collect::<Vec<_>>()
+    };
+    let found = lines("worker").await;
+    assert!(found.len() == 3 && found[0].starts_with("Ok enough") && found[1].starts_with("Ok not more"), "{found:?}");
+    assert!(found[2].starts_with("Ok sessions seen"), "{found:?}");
+
+    roles.world.sql(&format!("revoke pg_read_all_stats from {worker}")).await;
+    roles.world.sql(&format!("revoke update on catchword.job from {worker}; revoke execute on function catchword.touch from {worker}; revoke select on annotation_document from {worker}; grant insert on bystander to {worker}")).await;
+    let found = lines("worker").await;
+    assert!(found[0].starts_with("Fail enough") && found[0].contains("run migrations/grants.sql"), "{found:?}");
+    for lacking in ["update on catchword.job", "execute on catchword.touch(text, text[], boolean)", "select on public.annotation_document"]
+    {
+        assert!(found[0].contains(lacking), "{lacking}: {found:?}");
+    }
+    assert!(found[1].starts_with("Warn not more") && found[1].contains("bystander"), "{found:?}");
+    assert!(found[2].starts_with("Warn sessions seen") && found[2].contains(&format!("grant pg_read_all_stats to {worker}")), "{found:?}");
+    roles.grant().await;
+    roles.world.sql(&format!("revoke insert on bystander from {worker}")).await;
+    let found = lines("worker").await;
+    assert!(found.iter().all(|line| line.starts_with("Ok ")), "{found:?}");
+    let found = lines("migrator").await;
+    assert!(found[1].starts_with("Warn not more"), "the owner is no worker: {found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_worker_can_change_nothing_of_the_applications() {
     let roles = Roles::new().await;
     let worker = roles.pool("worker").await;

@@ -1,0 +1,8 @@
+-- The highest revision among the rows of the table's last pages, where new and changed ones mostly are, and of a sample of its pages:
+-- a column without an index is never read whole.
+select max(seen.revision) as highest, count(*) as looked, coalesce(pg_sequence_last_value('catchword.revision'::regclass), 0) as last_value
+  from (
+    select t.{revision} as revision from only {table} t where t.ctid >= $1::text::tid
+    union all
+    select t.{revision} from only {table} t tablesample system ($2)
+  ) as seen

@@ -1,0 +1,91 @@
+//! Looks at a table and its view as a doctor does: at a part, in bounded time.
+
+use std::time::{Duration, Instant};
+
+use sqlx::{Connection, FromRow, PgConnection, Row};
+
+use super::statements::filled;
+use super::{Collection, Unbuildable, check};
+use crate::{Error, config};
+
+/// Pages at the table's end, and in the sample: some megabytes.
+const TAIL_PAGES: i64 = 100;
+const SAMPLE_PAGES: i64 = 200;
+
+/// The highest revision that was found.
+#[derive(Clone, Copy, Debug, FromRow)]
+pub struct Highest {
+    pub highest: Option<i64>,
+    /// Rows that were looked at.
+    pub looked: i64,
+    /// Of the sequence.
+    pub last_value: i64,
+}
+
+/// How the view serves one batch.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// Keys that were asked for.
+    pub looked: usize,
+    /// What is wrong with its columns, its plan, or all of it.
+    pub faults: Vec<String>,
+    pub unbuildable: Vec<Unbuildable>,
+    pub returned: i64,
+    pub without_revision: i64,
+    pub other_revision: i64,
+    /// How long the documents took.
+    pub took: Duration,
+}
+
+impl Collection {
+    /// The highest revision among the newest and some other rows.
+    pub async fn highest_revision(&self, connection: &mut PgConnection) -> Result<Highest, Error> {
+        let pages: i64 = sqlx::query_scalar(include_str!("pages.sql")).bind(&self.name).fetch_one(&mut *connection).await?;
+        let tail = format!("({},0)", (pages - TAIL_PAGES).max(0));
+        let share = (SAMPLE_PAGES as f64 * 100.0 / pages.max(1) as f64).min(100.0);
+        let row = filled(&self.statements.highest).bind(tail).bind(share as f32).fetch_one(connection).await?;
+        Ok(Highest::from_row(&row)?)
+    }
+
+    /// Builds one batch of documents, as a pass does, and looks at what comes.
+    pub async fn survey(&self, connection: &mut PgConnection, config: &config::Collection, batch: i64) -> Result<Survey, Error> {
+        let rows = filled(&self.statements.first_keys).bind(batch).fetch_all(&mut *connection).await?;
+        let keys = rows.iter().map(|row| row.try_get("key")).collect::<Result<Vec<String>, _>>()?;
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let mut survey = Survey {
+            looked: keys.len(),
+            faults: Vec::new(),
+            unbuildable: Vec::new(),
+            returned: 0,
+            without_revision: 0,
+            other_revision: 0,
+            took: Duration::ZERO,
+        };
+        let mut transaction = connection.begin().await?;
+        let checked = check::check_reading(&mut transaction, config, self).await;
+        transaction.rollback().await?;
+        match checked {
+            Ok(()) => {}
+            Err(Error::Refused(why) | Error::View(why)) => {
+                survey.faults.push(why);
+                return Ok(survey);
+            }
+            Err(error) => return Err(error),
+        }
+        let started = Instant::now();
+        match self.bodies(connection, &keys).await {
+            Ok((_, unbuildable)) => survey.unbuildable = unbuildable,
+            Err(Error::View(why)) => {
+                survey.faults.push(why);
+                return Ok(survey);
+            }
+            Err(error) => return Err(error),
+        }
+        survey.took = started.elapsed();
+        let row = filled(&self.statements.compared).bind(&keys).fetch_one(connection).await?;
+        survey.returned = row.try_get("returned")?;
+        survey.without_revision = row.try_get("without_revision")?;
+        survey.other_revision = row.try_get("other_revision")?;
+        Ok(survey)
+    }
+}

@@ -1,0 +1,154 @@
+//! An index: whose it is, its aliases, its mapping, how safely it keeps what it took.
+
+use uuid::Uuid;
+
+use super::elastic::in_time;
+use super::line::{Line, fail, ok, warn};
+use super::{elastic, mapping};
+use crate::collection::Collection;
+use crate::elastic::{Actual, Answer, Body, Error, Refresh, Target, Write};
+use crate::{Catchword, config};
+
+impl Catchword {
+    pub(super) async fn doctor_index(&self, collection: &Collection, installation: Uuid) -> Vec<Line> {
+        let mut lines = Vec::new();
+        if let Err(error) = collection.check_targets() {
+            lines.push(fail("names", error.to_string(), "correct `index` or CATCHWORD_INDEX_PREFIX"));
+        }
+        let config = self.inner.config.served().find(|config| config.name == collection.name);
+        if collection.targets.is_empty() {
+            lines.push(fail("aliases", "there is no index yet", "run: catchword migrate"));
+        }
+        for target in &collection.targets {
+            let owned = self.inner.elastic.belongs(target, &collection.alias, installation);
+            lines.push(aliases(target, in_time("ask whose index it is", owned).await));
+            match in_time("look at the index", self.inner.elastic.actual(target.index())).await {
+                Ok(actual) => lines.extend(self.judge(config, target, &actual, installation)),
+                Err(error) => lines.push(fail("settings", error.to_string(), "the worker's credentials need view_index_metadata")),
+            }
+        }
+        lines.push(self.require_alias(collection).await);
+        lines
+    }
+
+    fn judge(&self, config: Option<&config::Collection>, target: &Target, actual: &Actual, installation: Uuid) -> Vec<Line> {
+        let mut lines = settings(target, actual);
+        lines.push(mapping::dynamic(&actual.mappings, target.index()));
+        if let Some(Ok(plan)) = config.map(|config| self.index_plan(config, installation))
+            && let Ok(request) = plan.create_request()
+        {
+            lines.push(mapping::differs(request.get("mappings").unwrap_or(&serde_json::Value::Null), &actual.mappings, target.index()));
+        }
+        lines
+    }
+
+    /// Sends what a worker sends, to an alias that is not there: it must be refused, and must not make an index.
+    async fn require_alias(&self, collection: &Collection) -> Line {
+        let nowhere = Target::new(format!("{}-doctor-{}", collection.alias, Uuid::new_v4().simple()));
+        let write = Write { key: "doctor", version: 1, body: Body::Tombstone };
+        let answers = self.inner.elastic.bulk(&nowhere, &[write], Refresh::No, elastic::PATIENCE).await;
+        require_alias(&nowhere, answers.first())
+    }
+}
+
+fn aliases(target: &Target, owned: Result<(), Error>) -> Line {
+    match owned {
+        Ok(()) => ok("aliases", format!("{} is ours, has both aliases, and readers do not see tombstones", target.index())),
+        Err(error) => {
+            let text = error.to_string();
+            let (says, fix) = text.split_once(": ").unwrap_or((&text, "run: catchword migrate"));
+            fail("aliases", says, fix)
+        }
+    }
+}
+
+fn require_alias(nowhere: &Target, answer: Option<&Answer>) -> Line {
+    match answer {
+        Some(Answer::Blocked(_)) => ok("require_alias", "a write to a missing alias is refused and makes no index"),
+        Some(Answer::Applied) => fail(
+            "require_alias",
+            format!("a write to a missing alias made the index {}", nowhere.write_alias()),
+            "remove that index, and find out what stands between: require_alias does not reach elasticsearch",
+        ),
+        other => {
+            let said = other.map_or("nothing".into(), ToString::to_string);
+            warn("require_alias", format!("it could not be tried: {said}"), "the worker's credentials need write on INDEX*")
+        }
+    }
+}
+
+fn settings(target: &Target, actual: &Actual) -> Vec<Line> {
+    let setting = |path: &[&str]| actual.setting(path);
+    let index = target.index();
+    let durability = match setting(&["translog", "durability"]).map(|found| found.to_lowercase()).as_deref() {
+        Some("async") => fail(
+            "translog",
+            "what it confirmed is on disk seconds later: a crash loses documents whose jobs are settled",
+            format!("PUT {index}/_settings {{\"index.translog.durability\": \"request\"}}, then catchword reindex --all"),
+        ),
+        _ => ok("translog", "what it confirms is on disk"),
+    };
+    let replicas = match setting(&["number_of_replicas"]).as_deref() {
+        Some("0") => warn(
+            "replicas",
+            "there is one copy of each document: with its disk the index is gone, until it is filled again",
+            format!("on two nodes or more: PUT {index}/_settings {{\"index.number_of_replicas\": 1}}"),
+        ),
+        found => ok("replicas", format!("{} beside each document", found.unwrap_or("some"))),
+    };
+    let blocks: Vec<&str> = ["read_only", "read_only_allow_delete", "write", "read", "metadata"]
+        .into_iter()
+        .filter(|block| setting(&["blocks", block]).as_deref() == Some("true"))
+        .collect();
+    let writable = match blocks.as_slice() {
+        [] => ok("writable", "no block keeps writes out"),
+        blocks => fail(
+            "writable",
+            format!("it has the block {}", blocks.join(", ")),
+            format!("free disk space if that was the reason, then PUT {index}/_settings {{\"index.blocks.{}\": null}}", blocks[0]),
+        ),
+    };
+    let pipelines: Vec<&str> =
+        ["default_pipeline", "final_pipeline"].into_iter().filter(|name| setting(&[name]).is_some_and(|found| found != "_none")).collect();
+    let unchanged = match pipelines.as_slice() {
+        [] => ok("pipelines", "documents are kept as they are sent"),
+        pipelines => fail(
+            "pipelines",
+            format!("{} changes documents on their way: equal versions no longer mean equal documents", pipelines.join(" and ")),
+            format!("PUT {index}/_settings {{\"index.{}\": \"_none\"}}, then catchword reindex --all --anew", pipelines[0]),
+        ),
+    };
+    vec![durability, replicas, writable, unchanged]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::line::Level;
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn settings_that_lose_or_change_documents_are_found() {
+        let target = Target::new("note-000001");
+        let found = |own: serde_json::Value| {
+            let defaults = json!({ "index": { "translog": { "durability": "REQUEST" } } });
+            let actual = Actual { settings: json!({ "index": own }), defaults, ..Actual::default() };
+            let bad = settings(&target, &actual).into_iter().filter(|line| line.level != Level::Ok);
+            bad.map(|line| (line.what, line.level)).collect::<Vec<_>>()
+        };
+        assert_eq!(found(json!({ "number_of_replicas": "1", "default_pipeline": "_none" })), []);
+        assert_eq!(found(json!({ "number_of_replicas": "0" })), [("replicas", Level::Warn)]);
+        assert_eq!(found(json!({ "translog": { "durability": "ASYNC" } })), [("translog", Level::Fail)]);
+        assert_eq!(found(json!({ "blocks": { "write": "true" } })), [("writable", Level::Fail)]);
+        assert_eq!(found(json!({ "final_pipeline": "stamp" })), [("pipelines", Level::Fail)]);
+    }
+
+    #[test]
+    fn a_missing_alias_must_be_refused() {
+        let level = |answer: Option<&Answer>| require_alias(&Target::new("x"), answer).level;
+        assert_eq!(level(Some(&Answer::Blocked("no alias".into()))), Level::Ok);
+        assert_eq!(level(Some(&Answer::Applied)), Level::Fail);
+        assert_eq!(level(Some(&Answer::Denied("403".into()))), Level::Warn);
+        assert_eq!(level(None), Level::Warn);
+    }
+}

@@ -1,0 +1,116 @@
+//! Is everything in place that the promises rest on? Facts are read by small statements and requests, and judged by pure functions;
+//! one file per group. Nothing is changed.
+
+mod elastic;
+mod index;
+mod line;
+mod mapping;
+mod postgres;
+mod rights;
+mod schema;
+mod table;
+mod view;
+mod work;
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::collection::{self, Collection};
+use crate::config::{CANARY, Environment};
+use crate::{Catchword, Error, database, migrate};
+
+pub use line::{Level, Line, Report};
+use line::{fail, ok};
+
+/// Each statement has half of this, so that a view may take as long as a look may.
+const STATEMENT: Duration = Duration::from_secs(20);
+/// For everything in Postgres: a person waits.
+const POSTGRES: Duration = Duration::from_secs(60);
+/// A server that does not say hello within this is away.
+const HELLO: Duration = Duration::from_secs(5);
+
+/// The collections that can be looked at, and whose indices they are.
+type Attached = (Vec<Collection>, Uuid);
+
+impl Catchword {
+    /// Looks at everything. A server that is away is a line, and the other is looked at all the same.
+    pub async fn doctor(&self, environment: &Environment) -> Report {
+        let mut report = Report::default();
+        let looked = tokio::time::timeout(POSTGRES, self.doctor_postgres(environment, &mut report)).await;
+        let attached = match looked {
+            Ok(Ok(attached)) => attached,
+            Ok(Err(error)) => {
+                report.unseen.push(format!("postgres, and what is in it: {error}"));
+                None
+            }
+            Err(_) => {
+                report.unseen.push("postgres: it does not answer any more".into());
+                None
+            }
+        };
+        match self.doctor_elasticsearch(environment).await {
+            Ok(lines) => report.add("elasticsearch", lines),
+            Err(error) => {
+                report.add("elasticsearch", [fail("answers", error.to_string(), "start it, or correct ELASTICSEARCH_URL")]);
+                report.unseen.push("elasticsearch, and the indices in it".into());
+                return report;
+            }
+        }
+        if let Some((collections, installation)) = attached {
+            for collection in &collections {
+                let lines = self.doctor_index(collection, installation).await;
+                report.add(&format!("{} index", collection.name), lines);
+            }
+        }
+        report
+    }
+
+    /// None: there is no schema to look into.
+    async fn doctor_postgres(&self, environment: &Environment, report: &mut Report) -> Result<Option<Attached>, Error> {
+        let hello = tokio::time::timeout(HELLO, database::beside(&self.inner.pool, STATEMENT)).await;
+        let mut connection = match hello {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(error)) => return Err(away(report, error.to_string())),
+            Err(_) => return Err(away(report, "it does not answer within 5 s".into())),
+        };
+        let connection = &mut connection;
+        report.add("postgres", postgres::look(connection, environment, &self.inner.config).await?);
+        match migrate::check_version(connection).await {
+            Ok(()) => report.add("schema", [ok("version", "the schema catchword is this version's")]),
+            Err(Error::Schema(why)) => {
+                let (says, fix) = why.rsplit_once("; ").unwrap_or((&why, "run: catchword migrate"));
+                report.add("schema", [fail("version", says, fix)]);
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        }
+        report.add("schema", schema::look(connection).await?);
+        report.add("rights", rights::look(connection).await?);
+        let mut collections = Vec::new();
+        for config in self.inner.config.served() {
+            let group = format!("{} table", config.name);
+            match collection::load(connection, config, &self.inner.prefix).await {
+                Ok(collection) => {
+                    report.add(&group, table::look(connection, config, &collection).await?);
+                    report.add(&format!("{} view", config.name), view::look(connection, config, &collection, &self.inner.config).await?);
+                    collections.push(collection);
+                }
+                Err(Error::Refused(why)) => {
+                    let (says, fix) = why.rsplit_once("; ").unwrap_or((&why, "run: catchword migrate"));
+                    report.add(&group, [fail("attached", says, fix)]);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let names: Vec<String> =
+            self.inner.config.collections.iter().map(|config| config.name.clone()).chain([CANARY.to_owned()]).collect();
+        report.add("work", work::look(connection, &names).await?);
+        Ok(Some((collections, collection::installation(connection).await?)))
+    }
+}
+
+fn away(report: &mut Report, why: String) -> Error {
+    report.add("postgres", [fail("answers", why, "start it, or correct DATABASE_URL")]);
+    Error::Refused("it does not answer".into())
+}

@@ -1,0 +1,166 @@
+//! An attached table: triggers, what else may write into it, revisions against the sequence, indexes for scopes.
+
+use std::collections::BTreeSet;
+
+use sqlx::{FromRow, PgConnection};
+
+use super::line::{Line, fail, ok, warn};
+use super::schema::raise;
+use crate::collection::{self, Collection, Highest};
+use crate::{Error, config};
+
+/// Below this a whole table is read in a moment, and needs no index.
+const SMALL: f64 = 10_000.0;
+
+#[derive(Clone, Debug, FromRow)]
+struct Table {
+    name: String,
+    partitioned: bool,
+    inherits: bool,
+    unlogged: bool,
+    replicated_into: bool,
+    /// Tables behind the view that have row security.
+    secured: Vec<String>,
+    unindexed: Vec<String>,
+    rows: f64,
+}
+
+pub(super) async fn look(connection: &mut PgConnection, config: &config::Collection, attached: &Collection) -> Result<Vec<Line>, Error> {
+    let searched = config.scopes.values().chain(&config.period).chain(config.touches.iter().map(|touch| &touch.row_column));
+    let searched: Vec<&String> = searched.collect::<BTreeSet<_>>().into_iter().collect();
+    let table: Table = sqlx::query_as(include_str!("table.sql")).bind(&config.name).bind(&searched).fetch_one(&mut *connection).await?;
+    let problems = collection::problems(connection, config).await?;
+    let highest = attached.highest_revision(connection).await?;
+    let mut lines = triggers(&problems);
+    lines.extend([shape(&table), replication(&table), security(&table), revisions(&highest), indexes(&table)]);
+    Ok(lines)
+}
+
+/// Each problem that a worker would refuse the collection for, with what helps.
+fn triggers(problems: &[String]) -> Vec<Line> {
+    if problems.is_empty() {
+        return vec![ok("triggers", "in place, enabled, and ours is the last to give the row its number")];
+    }
+    let fix = |problem: &str| {
+        if problem.contains(" fires after ") {
+            "give that trigger a name that sorts before zzz_catchword_revision: alter trigger … rename to …"
+        } else if problem.ends_with(" has row security") {
+            "run: alter table … disable row level security; a hidden row would look deleted"
+        } else if problem.starts_with("the configuration says") {
+            "correct the configuration, or run: catchword migrate, then catchword reindex --all"
+        } else {
+            "run: catchword migrate, then catchword reindex --all"
+        }
+    };
+    problems.iter().map(|problem| fail("triggers", problem, fix(problem))).collect()
+}
+
+fn shape(table: &Table) -> Line {
+    let name = &table.name;
+    let says = match (table.partitioned, table.inherits, table.unlogged) {
+        (true, _, _) => format!("{name} is partitioned: writes to a partition pass the triggers by"),
+        (_, true, _) => format!("{name} inherits or is inherited from: rows of the others pass the triggers by"),
+        (_, _, true) => format!("{name} is unlogged: its rows do not survive a crash, their documents do"),
+        _ => return ok("plain table", format!("{name} is a plain table")),
+    };
+    fail("plain table", says, "catchword detach, then attach a plain table that is logged")
+}
+
+fn replication(table: &Table) -> Line {
+    if table.replicated_into {
+        return fail(
+            "writers",
+            format!("a subscription writes into {}, and what it writes leaves no jobs", table.name),
+            "attach the table where its rows are written first, or take it out of the subscription",
+        );
+    }
+    ok("writers", "no subscription writes past the triggers")
+}
+
+fn security(table: &Table) -> Line {
+    match table.secured.as_slice() {
+        [] => ok("row security", "no policy hides rows from the view"),
+        secured => warn(
+            "row security",
+            format!("the view reads {}, which has policies: where one applies to the view's owner, every look fails", secured.join(", ")),
+            "let the view's owner own that table, or bypass its policies: alter role … bypassrls",
+        ),
+    }
+}
+
+fn revisions(highest: &Highest) -> Line {
+    let looked = format!("of {} rows that were looked at", highest.looked);
+    match highest.highest {
+        Some(seen) if seen > highest.last_value => fail(
+            "revisions",
+            format!("a row has {seen}, and the sequence is at {}: its next writes look older than what is indexed", highest.last_value),
+            raise(seen),
+        ),
+        Some(seen) if seen % 2 != 0 => fail(
+            "revisions",
+            format!("a row has the odd revision {seen}, which is a delete's"),
+            "find out who writes that column besides the trigger; then catchword reindex --all --anew",
+        ),
+        Some(seen) => ok("revisions", format!("none above the sequence: the highest is {seen} {looked}")),
+        None => ok("revisions", format!("none yet {looked}: all rows have the collection's floor")),
+    }
+}
+
+fn indexes(table: &Table) -> Line {
+    match table.unindexed.as_slice() {
+        [] => ok("indexes", "one for each column that scopes, period and touches search"),
+        _ if table.rows < SMALL => ok("indexes", "the table is small, so that reindexing by any column is quick"),
+        unindexed => warn(
+            "indexes",
+            format!(
+                "no index begins with {}: each reindex or related change by it reads the whole of {}",
+                unindexed.join(", "),
+                table.name
+            ),
+            format!("run: create index concurrently on {} ({})", table.name, unindexed[0]),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::line::Level;
+    use super::*;
+
+    fn table() -> Table {
+        Table {
+            name: "note".into(),
+            partitioned: false,
+            inherits: false,
+            unlogged: false,
+            replicated_into: false,
+            secured: Vec::new(),
+            unindexed: Vec::new(),
+            rows: 1e6,
+        }
+    }
+
+    #[test]
+    fn a_plain_table_that_only_triggers_see_is_ok() {
+        for judged in [shape(&table()), replication(&table()), security(&table()), indexes(&table())] {
+            assert_eq!(judged.level, Level::Ok, "{judged:?}");
+        }
+        assert_eq!(triggers(&[])[0].level, Level::Ok);
+        for changed in [Table { partitioned: true, ..table() }, Table { inherits: true, ..table() }, Table { unlogged: true, ..table() }] {
+            assert_eq!(shape(&changed).level, Level::Fail, "{changed:?}");
+        }
+        assert_eq!(replication(&Table { replicated_into: true, ..table() }).level, Level::Fail);
+        assert_eq!(security(&Table { secured: vec!["document".into()], ..table() }).level, Level::Warn);
+        assert_eq!(indexes(&Table { unindexed: vec!["userid".into()], ..table() }).level, Level::Warn);
+        assert_eq!(indexes(&Table { unindexed: vec!["userid".into()], rows: 9.0, ..table() }).level, Level::Ok);
+    }
+
+    #[test]
+    fn a_row_above_the_sequence_or_with_an_odd_number_fails() {
+        let level = |highest| revisions(&Highest { highest, looked: 9, last_value: 20 }).level;
+        assert_eq!(level(None), Level::Ok);
+        assert_eq!(level(Some(20)), Level::Ok);
+        assert_eq!(level(Some(22)), Level::Fail);
+        assert_eq!(level(Some(19)), Level::Fail);
+    }
+}
