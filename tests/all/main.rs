@@ -13,6 +13,7 @@ mod audit;
 mod canary;
 mod check;
 mod cli;
+mod commands;
 mod dashboard;
 mod deploy;
 mod direct;
