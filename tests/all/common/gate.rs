@@ -39,6 +39,8 @@ pub struct Gate {
 struct Traffic {
     /// When each request went through, the oldest first.
     passed: Vec<Instant>,
+    /// Bytes that went through to the server.
+    bytes: usize,
     /// Requests without an answer yet, and the most there were at the same moment.
     in_flight: usize,
     most_in_flight: usize,
@@ -116,6 +118,11 @@ impl Gate {
     /// When each request went through since this was last asked, the oldest first.
     pub fn passed(&self) -> Vec<Instant> {
         std::mem::take(&mut self.traffic.lock().unwrap().passed)
+    }
+
+    /// The bytes that went through to the server since this was last asked.
+    pub fn bytes(&self) -> usize {
+        std::mem::take(&mut self.traffic.lock().unwrap().bytes)
     }
 
     /// The most requests that were on their way at the same moment since this was last asked.
@@ -200,6 +207,7 @@ async fn connection(
                 if [&b"GET /"[..], b"POST /", b"PUT /", b"HEAD /"].iter().any(|method| from_client[..n].starts_with(method)) {
                     (in_flight, answered) = (Some(InFlight::begin(&traffic)), 0);
                 }
+                traffic.lock().unwrap().bytes += n;
                 if server.write_all(&from_client[..n]).await.is_err() { break }
             }
             read = server.read(&mut from_server) => {
