@@ -29,6 +29,7 @@ pub mod telemetry;
 mod crash;
 mod error;
 mod printable;
+mod traceparent;
 
 pub use catchword::Catchword;
 pub(crate) use catchword::Inner;

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use sqlx::PgConnection;
 use tokio::time::Instant;
+use tracing::{Instrument, debug_span};
 
 use crate::collection::{Collection, Document, Want};
 use crate::elastic::{Answer, Body, Refresh, Target, Write};
 use crate::sync::{Scope, State};
-use crate::{Catchword, Error, crash, database, metrics};
+use crate::{Catchword, Error, crash, database, metrics, traceparent};
 
 /// A dead cluster costs a write this much at most, and only until the breaker opens.
 const LIMIT: Duration = Duration::from_secs(1);
@@ -112,6 +113,11 @@ impl Catchword {
         E: From<Error>,
     {
         let mut transaction = database::begin(&self.inner.pool).await?;
+        // the trigger writes it into the job, so that a pass can point back at this request
+        if let Some(traceparent) = traceparent::current() {
+            let set = sqlx::query("select set_config('catchword.traceparent', $1, true)").bind(traceparent);
+            set.execute(&mut *transaction).await.map_err(Error::from)?;
+        }
         let stored = store(&mut transaction).await?;
         let written = Instant::now();
         transaction.commit().await.map_err(commit_error)?;
@@ -134,7 +140,8 @@ impl Catchword {
     /// Indexes what was `written` then, and counts what became of it.
     async fn index(&self, collection: &str, keys: Vec<String>, refresh: Refresh, written: Instant) -> Direct {
         let (started, documents) = (Instant::now(), keys.len() as u64);
-        let direct = self.direct(collection, keys, refresh).await.unwrap_or_else(Direct::Left);
+        let direct = self.direct(collection, keys, refresh).instrument(debug_span!("direct", collection, keys = documents)).await;
+        let direct = direct.unwrap_or_else(Direct::Left);
         if self.inner.config.collection(Some(collection)).is_ok() {
             metrics::record_direct(collection, &direct, documents, started.elapsed(), written.elapsed());
         }

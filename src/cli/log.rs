@@ -2,17 +2,27 @@
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 
 use super::args::{Command, LogFormat};
+use crate::telemetry;
 
-/// Starts logging. `CATCHWORD_LOG` says how much. A worker says what its passes did; a command's own last line says that.
-pub(super) fn start(format: LogFormat, command: &Command) {
-    let usual = if matches!(command, Command::Worker(_)) { "warn,catchword=info,sqlx=error" } else { "warn" };
+/// Starts logging. `CATCHWORD_LOG` says how much. A worker says what its passes did, and sends spans if a collector is named; a
+/// command's own last line says what it did.
+pub(super) fn start(format: LogFormat, command: &Command) -> anyhow::Result<()> {
+    let is_worker = matches!(command, Command::Worker(_));
+    // a collector that is away is said once, where metrics are pushed
+    let usual =
+        if is_worker { "warn,catchword=info,sqlx=error,opentelemetry=off,opentelemetry_sdk=off,opentelemetry-otlp=off" } else { "warn" };
     let filter = EnvFilter::try_from_env("CATCHWORD_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
-    match format {
-        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),
-        LogFormat::Json => lines.json().flatten_event(true).with_span_list(false).init(),
-    }
+    let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let lines = match format {
+        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
+    };
+    let traces = if is_worker { telemetry::traces()? } else { None };
+    registry().with(lines.with_filter(filter)).with(traces).init();
+    Ok(())
 }

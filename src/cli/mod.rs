@@ -49,7 +49,6 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    log::start(args.log, &args.command);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -57,7 +56,10 @@ pub fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let ended = runtime.block_on(run(args));
+    let ended = runtime.block_on(async {
+        log::start(args.log, &args.command)?;
+        run(args).await
+    });
     runtime.shutdown_background();
     match ended {
         Ok(End::Done) => ExitCode::SUCCESS,

@@ -27,7 +27,7 @@ pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
         .await
         .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
     tracing::info!(listen = %listener.local_addr()?, "the worker runs; it serves {}", names(&catchword));
-    let server = tokio::spawn(serve::serve(listener, worker.clone(), telemetry, stop.clone()));
+    let server = tokio::spawn(serve::serve(listener, worker.clone(), telemetry.clone(), stop.clone()));
     let mut running = tokio::spawn({
         let stop = stop.clone();
         async move { worker.run(stop).await }
@@ -51,6 +51,7 @@ pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
         }
     }
     server.abort();
+    telemetry.end().await;
     tracing::info!("stopped");
     Ok(End::Done)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgConnection};
+use sqlx::{Connection, FromRow, PgConnection};
 
 use crate::Error;
 
@@ -24,8 +24,12 @@ pub struct Census {
 
 /// The census of one collection: in milliseconds, however long the queue is.
 pub async fn census(connection: &mut PgConnection, collection: &str) -> Result<Census, Error> {
-    let mut census: Census =
-        sqlx::query_as(include_str!("census.sql")).bind(collection).bind(CENSUS_LIMIT).fetch_one(&mut *connection).await?;
+    // in a transaction for the plan's sake; read committed holds no snapshot between statements
+    let mut transaction = connection.begin().await?;
+    sqlx::query(include_str!("keep_the_plan.sql")).execute(&mut *transaction).await?;
+    let counted = sqlx::query_as(include_str!("census.sql")).bind(collection).bind(CENSUS_LIMIT).fetch_one(&mut *transaction).await;
+    transaction.rollback().await?;
+    let mut census: Census = counted?;
     if census.estimated {
         let jobs = planned(connection, include_str!("estimate_jobs.sql"), collection).await?;
         let waiting = planned(connection, include_str!("estimate_waiting.sql"), collection).await?;

@@ -18,6 +18,8 @@ pub struct Job {
     /// Refusals of this document, never outages.
     pub attempts: i32,
     pub tag: String,
+    /// The trace of the request that wrote the row, if it said so. Anybody may have written anything here.
+    pub traceparent: Option<String>,
     pub expired: bool,
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sqlx::{PgConnection, Postgres, Transaction};
 use tokio::time::Instant;
+use tracing::{Instrument, debug_span};
 
 use super::compare::{Verdict, compare};
 use super::deadline::Deadline;
@@ -54,7 +55,7 @@ pub(super) async fn batch(
         Look::Later => Looked::supposed_missing(collection, &good),
     };
     sort_out_what_never_was(collection, &keys, &mut findings);
-    let mut written = write(&inner.elastic, collection, &mut transaction, &keys, deadline).await?;
+    let mut written = write(&inner.elastic, collection, &mut transaction, &keys, deadline).instrument(debug_span!("write")).await?;
     (measured.answers, measured.bulks) = (std::mem::take(&mut written.counts), std::mem::take(&mut written.bulks));
     let mended = mend(inner, collection, &mut transaction, &keys, &mut findings).await?;
 
@@ -73,8 +74,14 @@ pub(super) async fn batch(
     }
     outcome.touched = mended;
     note_health(inner, collection, &documents, &written, &findings, &mut outcome);
-    settle(&mut transaction, jobs, &findings, &mut outcome, &mut measured).await?;
-    transaction.commit().await?;
+    let settled = async {
+        let burials = settle(&mut transaction, jobs, &findings, &mut outcome, &mut measured).await?;
+        transaction.commit().await?;
+        Ok::<_, Error>(burials)
+    };
+    for burial in settled.instrument(debug_span!("settle")).await? {
+        tracing::warn!(collection = collection.name, job = burial.id, reason = burial.reason.name(), "buried: {}", burial.error);
+    }
     Ok((outcome, measured))
 }
 
@@ -114,12 +121,12 @@ async fn look_at_both<'k>(
     measured: &mut Measured,
 ) -> Result<Looked<'k>, Error> {
     let started = Instant::now();
-    let documents = look(inner, collection, keys, deadline).await;
+    let documents = look(inner, collection, keys, deadline).instrument(debug_span!("look", side = "elasticsearch")).await;
     let at_elasticsearch = started.elapsed();
-    let (wants, unbuildable) = collection.wants(connection, keys).await?;
+    let (wants, unbuildable) = collection.wants(connection, keys).instrument(debug_span!("look", side = "postgres")).await?;
     measured.looks = Some((at_elasticsearch, started.elapsed() - at_elasticsearch));
     crash::point("after-look");
-    let keys = judge(keys, &documents, &wants);
+    let keys = debug_span!("compare", keys = keys.len()).in_scope(|| judge(keys, &documents, &wants));
     Ok(Looked { documents, keys, unbuildable })
 }
 
@@ -280,7 +287,7 @@ async fn settle(
     findings: &HashMap<&str, Finding>,
     outcome: &mut Outcome,
     measured: &mut Measured,
-) -> Result<(), Error> {
+) -> Result<Vec<job::Burial>, Error> {
     let looked = measured.looks.map_or(Duration::ZERO, |(at_elasticsearch, _)| at_elasticsearch);
     let nobodys_fault = !outcome.blocked.is_empty() || !outcome.refusing.is_empty();
     let (mut settled, mut postponed, mut charges, mut burials) = (vec![], vec![], vec![], vec![]);
@@ -299,7 +306,6 @@ async fn settle(
                 charges.push(job::Charge { id: job.id, error, due });
             }
             Fate::Bury { reason, error } => {
-                tracing::warn!(job = job.id, reason = reason.name(), "buried: {error}");
                 measured.buried(job, reason);
                 burials.push(job::Burial { id: job.id, reason, error });
             }
@@ -313,5 +319,5 @@ async fn settle(
     outcome.postponed = postponed.len() as u64;
     outcome.pushed_back = charges.len() as u64;
     outcome.buried = burials.len() as u64;
-    Ok(())
+    Ok(burials)
 }

@@ -102,7 +102,18 @@ mod tests {
     fn job(attempts: i32, expired: bool) -> Job {
         let now = Utc::now();
         let (enqueued_at, scheduled_at, claimed_at) = (now, now, now);
-        Job { id: 1, key: "k".into(), priority: 1, enqueued_at, scheduled_at, claimed_at, attempts, tag: "test".into(), expired }
+        Job {
+            id: 1,
+            key: "k".into(),
+            priority: 1,
+            enqueued_at,
+            scheduled_at,
+            claimed_at,
+            attempts,
+            tag: "test".into(),
+            traceparent: None,
+            expired,
+        }
     }
 
     fn seen(verdict: Verdict, answer: Option<Answer>) -> Finding {

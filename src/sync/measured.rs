@@ -77,6 +77,7 @@ mod tests {
             claimed_at,
             attempts: 0,
             tag: tag.into(),
+            traceparent: None,
             expired: false,
         };
         let mut measured = Measured::default();
@@ -100,6 +101,7 @@ mod tests {
             claimed_at: now,
             attempts: 0,
             tag: "insert".into(),
+            traceparent: None,
             expired: false,
         };
         let mut measured = Measured::default();

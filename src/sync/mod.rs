@@ -79,7 +79,7 @@ impl Catchword {
     }
 
     pub(crate) async fn pass(&self, name: &str, collections: &[&str], trial: Trial, stop: &CancellationToken) -> Result<Outcome, Error> {
-        let span = tracing::info_span!("pass", otel.name = name);
+        let span = tracing::debug_span!("pass", otel.name = name);
         let started = Instant::now();
         let mut outcome = self.walk(collections, trial, stop, started + PASS).instrument(span).await?;
         outcome.took = started.elapsed();

@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use sqlx::{Postgres, Transaction};
 use tokio::time::Instant;
+use tracing::{Instrument, Span, debug_span};
 
 use crate::collection::Collection;
 use crate::job::{self, Cursor, Job};
+use crate::traceparent::Links;
 use crate::{Error, Inner, database};
 
 /// A blocked collection is tried with this many: enough to see whether its index takes writes again, too few to hurt.
 const TRIAL: u32 = 50;
 
 /// The walks that have not come to their end.
-pub(super) struct Walks(VecDeque<Walk>);
+pub(super) struct Walks(VecDeque<Walk>, Links);
 
 struct Walk {
     collection: Arc<Collection>,
@@ -53,7 +55,8 @@ pub(super) struct Claimed {
 impl Walks {
     /// Begins at the top of each queue. The flag says that a collection is blocked and on trial.
     pub fn new(collections: Vec<(Arc<Collection>, bool)>) -> Walks {
-        Walks(collections.into_iter().map(|(collection, on_trial)| Walk::of(collection, on_trial)).collect())
+        let walks = collections.into_iter().map(|(collection, on_trial)| Walk::of(collection, on_trial));
+        Walks(walks.collect(), Links::default())
     }
 
     /// Claims the next batch. None: every walk is at its end.
@@ -61,8 +64,11 @@ impl Walks {
         while let Some(mut walk) = self.0.pop_front() {
             let limit = if walk.on_trial { TRIAL.min(inner.pace.size()) } else { inner.pace.size() };
             let started = Instant::now();
-            let mut transaction = database::begin(&inner.pool).await?;
-            let jobs = job::claim(&mut transaction, &walk.collection.name, walk.cursor, limit).await?;
+            let name = &walk.collection.name;
+            let claim = claim(inner, name, walk.cursor, limit).instrument(debug_span!("claim", collection = name));
+            let (transaction, jobs) = claim.await?;
+            // this is the pass' span: it points back at the requests that wrote
+            self.1.add(&Span::current(), jobs.iter().filter_map(|job| job.traceparent.as_deref()));
             let Some(last) = jobs.last() else {
                 transaction.rollback().await?;
                 continue;
@@ -93,6 +99,12 @@ impl Walks {
     pub fn end(&mut self, collection: &str) {
         self.0.retain(|walk| walk.collection.name != collection);
     }
+}
+
+async fn claim(inner: &Inner, name: &str, cursor: Cursor, limit: u32) -> Result<(Transaction<'static, Postgres>, Vec<Job>), Error> {
+    let mut transaction = database::begin(&inner.pool).await?;
+    let jobs = job::claim(&mut transaction, name, cursor, limit).await?;
+    Ok((transaction, jobs))
 }
 
 impl Walk {

@@ -154,3 +154,66 @@ async fn a_drained_queue_reports_zero_and_a_full_one_its_jobs() {
     let session = "catchword_vacuum_held_back_seconds{by=\"session\"}";
     eventually("a session holds vacuum back", async || scrape(&world, &worker).await.value(session) > 0.0).await;
 }
+
+/// Jobs of three priorities, 100,000 each: the first waiting, the others due.
+async fn long_queue() -> World {
+    let world = World::new().await;
+    world.catchword.drain("test", &[]).await.unwrap();
+    world
+        .sql(
+            "insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag)
+             select 'annotation', gen_random_uuid()::text, now() - interval '1 hour' + n * interval '1 microsecond',
+                    now() + case when p = 1 then interval '1 day' else interval '-1 minute' end, p, 'reindex.all'
+               from unnest(array[1, 100, 1000]) as p, generate_series(1, 100000) as n",
+        )
+        .await;
+    world
+}
+
+/// The census as it is planned and run: each node of the plan.
+async fn nodes_of_the_census(world: &World) -> Vec<serde_json::Value> {
+    fn walk(node: &serde_json::Value, nodes: &mut Vec<serde_json::Value>) {
+        nodes.push(node.clone());
+        node["Plans"].as_array().into_iter().flatten().for_each(|child| walk(child, nodes));
+    }
+    let mut connection = world.pool.begin().await.unwrap();
+    sqlx::query(include_str!("../../src/job/keep_the_plan.sql")).execute(&mut *connection).await.unwrap();
+    sqlx::raw_sql(concat!("prepare census (text, bigint) as \n", include_str!("../../src/job/census.sql")))
+        .execute(&mut *connection)
+        .await
+        .unwrap();
+    let row =
+        sqlx::raw_sql("explain (analyze, format json) execute census ('annotation', 10000)").fetch_one(&mut *connection).await.unwrap();
+    let plan: serde_json::Value = sqlx::Row::try_get(&row, 0).unwrap();
+    sqlx::raw_sql("deallocate census").execute(&mut *connection).await.unwrap();
+    let mut nodes = Vec::new();
+    walk(&plan[0]["Plan"], &mut nodes);
+    nodes
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_census_of_a_long_queue_reads_a_bounded_part_of_it_and_estimates_the_rest() {
+    let world = long_queue().await;
+    // analyzed or not: the first claims come before the statistics do
+    for statistics in [false, true] {
+        if statistics {
+            world.sql("analyze catchword.job").await;
+        }
+        let mut read = 0.0;
+        for node in nodes_of_the_census(&world).await.iter().filter(|node| node["Relation Name"] == "job") {
+            assert!(node["Node Type"].as_str().unwrap().starts_with("Index"), "{node}");
+            let rows = node["Actual Rows"].as_f64().unwrap() + node["Rows Removed by Filter"].as_f64().unwrap_or(0.0);
+            read += rows * node["Actual Loops"].as_f64().unwrap();
+        }
+        assert!((30_000.0..31_000.0).contains(&read), "10,000 of each priority: {read}");
+    }
+    let census = catchword::job::census(&mut world.pool.acquire().await.unwrap(), "annotation").await.unwrap();
+    assert!(census.estimated);
+    assert!((150_000..250_000).contains(&census.due), "{census:?}");
+    assert!((60_000..140_000).contains(&census.waiting), "{census:?}");
+    assert!(census.oldest_due_seconds.unwrap() >= 60.0);
+    let short = catchword::job::census(&mut world.pool.acquire().await.unwrap(), "bystander").await.unwrap();
+    assert!(!short.estimated && short.due == 0, "{short:?}");
+    let (_, words, _) = world.run(&["status"]).await;
+    assert!(words.contains("due       about "), "{words}");
+}

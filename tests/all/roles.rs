@@ -7,7 +7,8 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 use tokio::process::Command;
 use uuid::Uuid;
 
-use crate::common::{Layout, World};
+use crate::common::{Layout, World, launch};
+use crate::metrics::scrape;
 
 const GRANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/grants.sql");
 
@@ -253,6 +254,21 @@ async fn a_worker_keeps_everything_in_step_with_its_own_rights() {
     let status = catchword.status().await.unwrap();
     let annotation = status.collections.iter().find(|c| c.name == "annotation").unwrap();
     assert_eq!((annotation.documents, annotation.census.as_ref().unwrap().dead, &annotation.blocked), (Some(3), 1, &None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scrape_and_the_canary_need_no_more_than_the_workers_rights() {
+    let roles = Roles::new().await;
+    let mut blocker = roles.world.pool.begin().await.unwrap();
+    sqlx::query("declare c cursor for select 1").execute(&mut *blocker).await.unwrap();
+    let worker = launch(roles.world.binary().env("DATABASE_URL", roles.url("worker"))).await;
+    let seen = scrape(&roles.world, &worker).await;
+    assert!(seen.get("catchword_jobs{collection=\"annotation\",state=\"due\"}").is_some());
+    assert!(seen.value("catchword_jobs_scheduled_total") >= 0.0 && seen.value("catchword_job_table_bytes") >= 0.0);
+    assert!(seen.value("catchword_vacuum_held_back_seconds{by=\"session\"}") > 0.0, "the superuser's session is seen");
+    run(&roles.pool("worker").await, "select catchword.stir_canary()").await.unwrap();
+    assert_eq!(roles.world.one::<i64>("select beat from catchword.canary").await, 1);
+    assert!(run(&roles.pool("application").await, "select catchword.stir_canary()").await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,7 @@
 //! The worker as a process.
 
 use std::process::Stdio;
+use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -11,6 +12,8 @@ use super::World;
 pub struct Running {
     pub child: Child,
     url: String,
+    /// What it has logged since it runs.
+    logged: Arc<Mutex<Vec<String>>>,
 }
 
 /// Starts the real binary on a free port and waits until it runs.
@@ -30,18 +33,26 @@ pub async fn launch(command: &mut Command) -> Running {
             break format!("http://{address}");
         }
     };
+    let logged = Arc::new(Mutex::new(Vec::new()));
+    let kept = logged.clone();
     tokio::spawn(async move {
         while let Ok(Some(line)) = lines.next_line().await {
-            eprintln!("{line}")
+            eprintln!("{line}");
+            kept.lock().unwrap().push(line);
         }
     });
-    Running { child, url }
+    Running { child, url, logged }
 }
 
 impl Running {
     pub async fn signal(&self, signal: &str) {
         let pid = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().await.unwrap().success());
+    }
+
+    /// The lines it has logged since it runs.
+    pub fn lines(&self) -> Vec<String> {
+        self.logged.lock().unwrap().clone()
     }
 
     /// Where it listens: host and port.

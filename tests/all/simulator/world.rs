@@ -509,6 +509,7 @@ impl Simulation {
                 // an Ahead after a failover is mended sooner or later; giving up is another test's matter
                 attempts: row.attempts.min(2),
                 tag: "simulator".into(),
+                traceparent: None,
                 expired: false,
             };
             let decided = match (&found.answer, found.verdict) {

@@ -7,12 +7,15 @@ use annotations::sync::schedule_sync_annotations;
 use anyhow::Context;
 use catchword::config::{Config, Environment};
 use catchword::metrics::Part;
+use catchword::telemetry::traces;
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use super::Security;
 
@@ -38,7 +41,7 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        log_to_stderr();
+        log_to_stderr()?;
         let config = Config::read(&self.config)?;
         let environment = Environment::from_process(self.security.tls())?;
         let listener = TcpListener::bind(self.listen).await.with_context(|| format!("cannot listen on {}", self.listen))?;
@@ -47,19 +50,26 @@ impl Serve {
         let stop = stop_on_signal()?;
         let syncing = self.sync.then(|| tokio::spawn(schedule_sync_annotations(service.catchword.clone(), stop.clone())));
         println!("listening on http://{}", listener.local_addr()?);
+        let telemetry = service.telemetry.clone();
         serve(listener, service, stop.clone()).await.context("cannot serve any longer")?;
         stop.cancel();
-        match syncing {
+        let ended = match syncing {
             Some(syncing) => end(syncing).await,
             None => Ok(()),
-        }
+        };
+        telemetry.end().await;
+        ended
     }
 }
 
-/// RUST_LOG says how much; without it what a person wants to know, and not the clock's own chatter.
-fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,tokio_cron_scheduler=warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr).init();
+/// RUST_LOG says how much; without it what a person wants to know, and not the chatter of the clock and of exports. Spans go to a
+/// collector, if OTEL_EXPORTER_OTLP_ENDPOINT names one.
+fn log_to_stderr() -> anyhow::Result<()> {
+    let usual = "info,tokio_cron_scheduler=warn,opentelemetry=off,opentelemetry_sdk=off,opentelemetry-otlp=off";
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(usual));
+    let lines = tracing_subscriber::fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(lines.with_filter(filter)).with(traces()?).init();
+    Ok(())
 }
 
 /// Lets the batch under way be finished; one that takes too long is released with its connection,

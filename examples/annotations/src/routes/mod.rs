@@ -27,12 +27,14 @@ mod show;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, PathRejection};
-use axum::extract::{DefaultBodyLimit, Path};
+use axum::extract::{DefaultBodyLimit, Path, Request};
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use catchword::telemetry::Telemetry;
+use catchword::telemetry::{Telemetry, go_on};
 use catchword::{Catchword, Direct};
+use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::problem::Problem;
@@ -69,7 +71,17 @@ pub fn router(service: Service) -> Router {
         .method_not_allowed_fallback(async || Problem::Method)
         .fallback(async |uri: Uri| Problem::NotFound(format!("path {}", uri.path())))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(middleware::from_fn(traced))
         .with_state(service)
+}
+
+/// A span per request, going on with the client's trace if it names one: what is written inside carries it to its job.
+async fn traced(request: Request, next: Next) -> Response {
+    let span = tracing::info_span!("request", method = %request.method(), path = request.uri().path());
+    if let Some(traceparent) = request.headers().get("traceparent").and_then(|value| value.to_str().ok()) {
+        go_on(&span, traceparent);
+    }
+    next.run(request).instrument(span).await
 }
 
 /// The body, or what to tell a client whose body is too large or was cut off.

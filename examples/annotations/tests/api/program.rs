@@ -176,3 +176,49 @@ async fn migrate_twice_changes_nothing_and_generate_twice_writes_nothing_new() {
     world.settle_everything().await;
     world.both_sides_agree().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_scrape_shows_the_direct_path_and_what_is_not_its_own_is_not_there() {
+    let world = World::new().await;
+    let running = Running::start(&world, &[]).await;
+    let scrape = async || client().get(format!("{}/metrics", running.url)).send().await.unwrap().text().await.unwrap();
+    let value = |text: &str, series: &str| text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse::<f64>().ok());
+    let indexed = "catchword_direct_total{collection=\"annotation\",outcome=\"indexed\"}";
+    assert_eq!(value(&scrape().await, indexed), Some(0.0), "it is there before its first event");
+    eventually("one is indexed at once", async || {
+        let body = annotation(json!({})).to_string().into();
+        send(&client(), &running.url, "POST", "/api/annotations", Some(body)).await.header("catchword-direct") == Some("indexed")
+    })
+    .await;
+    let text = scrape().await;
+    assert_eq!(value(&text, indexed), Some(1.0), "{text}");
+    assert_eq!(value(&text, "catchword_documents_written_total{collection=\"annotation\",path=\"direct\"}"), Some(1.0));
+    assert_eq!(value(&text, "catchword_freshness_seconds_count{collection=\"annotation\",path=\"direct\"}"), Some(1.0));
+    assert!(value(&text, "catchword_direct_duration_seconds_count{collection=\"annotation\"}") >= Some(1.0));
+    for server in ["postgres", "elasticsearch"] {
+        assert_eq!(value(&text, &format!("catchword_up{{server=\"{server}\"}}")), Some(1.0), "{server}");
+    }
+    // the queue is the worker's to report
+    assert!(!text.contains("catchword_jobs"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_trace_of_a_request_travels_in_its_job() {
+    let world = World::new().await;
+    let mut program = world.program(ANNOTATION_API);
+    // nobody is there to receive it: that keeps nobody from writing
+    program.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1");
+    let running = Running::start_program(program, &[]).await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let posted = client()
+        .post(format!("{}/api/annotations", running.url))
+        .header("traceparent", format!("00-{trace}-00f067aa0ba902b7-01"))
+        .body(annotation(json!({})).to_string());
+    assert_eq!(posted.send().await.unwrap().status().as_u16(), 201);
+    let carried = format!(
+        "select count(*) from catchword.job where traceparent like '00-{trace}-%-01' and traceparent not like '%00f067aa0ba902b7%'"
+    );
+    assert_eq!(world.number(&carried).await, 1, "the same trace, the request's own span");
+    running.terminate().await;
+    assert_eq!(running.end().await.0, Some(0));
+}
