@@ -184,6 +184,8 @@ impl Application {
         loop {
             let line = lines.next_line().await.unwrap().expect("it says where it listens");
             if let Some((_, address)) = line.split_once("listening on ") {
+                // whoever nobody listens to any more dies at its next word
+                tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
                 return Application { address: address.to_owned(), _child: child };
             }
         }
