@@ -6,6 +6,8 @@ use std::process::Command;
 
 use serde_norway::Value;
 
+use crate::common::World;
+
 /// What a woken person needs, in this order.
 const SECTIONS: [&str; 5] = ["Meaning", "Is it real?", "Decide", "Fix", "Verify"];
 const TESTS: [&str; 2] = ["alarms.test.yaml", "alarms.days.test.yaml"];
@@ -28,6 +30,7 @@ fn names() -> BTreeSet<String> {
 #[test]
 fn promtool_takes_the_alarms_and_their_tests_pass() {
     promtool(&["check", "rules", "alarms.yaml"]);
+    promtool(&["check", "config", "prometheus.yml"]);
     for tests in TESTS {
         promtool(&["test", "rules", tests]);
     }
@@ -108,6 +111,68 @@ fn the_copy_for_faults_has_shorter_times_and_is_otherwise_the_same() {
         let refused = Command::new(root().join("scripts/faults")).args(["rules", wrong]).output().unwrap();
         assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0));
     }
+}
+
+/// What only rates over time can show; `check` looks once.
+const NOT_CHECKED: [&str; 6] = [
+    "CatchwordProducerStopped",
+    "CatchwordFreshnessBurnFast",
+    "CatchwordFreshnessBurnSlow",
+    "CatchwordIndexLostWrites",
+    "CatchwordAuditDrift",
+    "CatchwordAuditStale",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_makes_the_same_judgements_under_the_same_names() {
+    let world = World::new().await;
+    let mut judged = BTreeSet::new();
+    // and what it says when Postgres cannot be asked
+    for database in [world.database_url.as_str(), "postgres://nobody@127.0.0.1:1/nowhere"] {
+        let output = world.binary().env("DATABASE_URL", database).args(["check", "--json"]).output().await.unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        judged.extend(report["checks"].as_array().unwrap().iter().map(|check| check["name"].as_str().unwrap().to_owned()));
+    }
+    // a switched server leaves no metric; where it lost commits, the index is ahead, and that pages
+    judged.remove("CatchwordServerSwitched");
+    let alarms = names();
+    assert!(judged.is_subset(&alarms), "no such alarms: {:?}", judged.difference(&alarms));
+    for name in alarms.difference(&judged) {
+        assert!(NOT_CHECKED.contains(&name.as_str()), "check does not judge {name}");
+    }
+}
+
+#[test]
+fn check_draws_the_same_lines() {
+    let source = read("src/alarm/thresholds.rs");
+    let line = |name: &str| -> f64 {
+        let (_, rest) = source.split_once(&format!("const {name}: ")).unwrap_or_else(|| panic!("no {name}"));
+        let value = rest.split_once("= ").unwrap().1.split(';').next().unwrap().replace('_', "");
+        value.split('*').map(|factor| factor.trim().parse::<f64>().unwrap()).product()
+    };
+    for (alarm, name, drawn) in [
+        ("CatchwordConsumerStopped", "STOPPED_SECONDS", "[10m]"),
+        ("CatchwordPassFailing", "PASSLESS_SECONDS", "[10m]"),
+        ("CatchwordDeadLettersGrowing", "LATELY_SECONDS", "[1h]"),
+        ("CatchwordQueueLong", "QUEUE_JOBS", "> 50000 # jobs"),
+        ("CatchwordOldestDueJob", "LIVE_DUE_SECONDS", "> 900 # seconds"),
+        ("CatchwordPausedTooLong", "PAUSED_SECONDS", "> 14400 # seconds"),
+        ("CatchwordVacuumHeldBack", "HELD_BACK_SECONDS", "> 3600 # seconds"),
+    ] {
+        let rule = &alarms()[alarm];
+        assert!(rule["expr"].as_str().unwrap().contains(drawn), "{alarm} is no longer drawn at {drawn}");
+        let number: f64 = drawn.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap();
+        let unit = if drawn.ends_with("m]") {
+            60.0
+        } else if drawn.ends_with("h]") {
+            3600.0
+        } else {
+            1.0
+        };
+        assert_eq!(line(name), number * unit, "{alarm} and check differ");
+    }
+    assert_eq!(alarms()["CatchwordQueueLong"]["for"], "30m");
+    assert_eq!(line("QUEUE_SECONDS"), 1800.0);
 }
 
 /// The text below a heading, up to the next.

@@ -102,7 +102,7 @@ fn render(source: &Value) -> Value {
         "refresh": "30s",
         "time": { "from": "now-3h", "to": "now" },
         "templating": { "list": [
-            { "name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus", "current": {}, "hide": 0 },
+            { "name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus", "current": { "text": "default", "value": "default" }, "hide": 0 },
             variable("installation", "label_values(catchword_build_info, installation)"),
             variable("collection", "label_values(catchword_jobs{installation=~\"$installation\"}, collection)"),
         ] },

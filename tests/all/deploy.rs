@@ -240,7 +240,7 @@ fn names(names: &[&str]) -> BTreeSet<String> {
 }
 
 /// The binaries lie side by side. Cargo builds only its own package's for a test, so the other may have to be built.
-pub fn binary(name: &str) -> PathBuf {
+fn binary(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_BIN_EXE_catchword")).with_file_name(name);
     if !path.exists() {
         let built = Command::new(cargo()).args(["build", "--locked", "--workspace", "--bins"]).current_dir(root()).output().unwrap();

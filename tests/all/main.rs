@@ -44,6 +44,7 @@ mod release;
 mod restart;
 mod restore;
 mod roles;
+mod runbooks;
 mod schema;
 mod simulator;
 mod statements;

@@ -5,13 +5,17 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
 
+use catchword::config::{Config, Environment, Tls};
+use catchword::metrics::Part;
 use reqwest::Method;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
 
 use crate::common::{Layout, Prometheus, Running, World, eventually, start};
-use crate::{alarms, dashboard, deploy};
+use crate::{alarms, dashboard};
 
 /// Every second a tick, and jobs that are due at once.
 async fn world() -> World {
@@ -160,20 +164,31 @@ fn names(text: &str) -> BTreeSet<String> {
     names.map(endings).filter(|name| !["catchword_revision", "catchword_deleted", "catchword_canary"].contains(&name.as_str())).collect()
 }
 
-/// The annotation service, which writes directly.
+/// The annotation service, which writes directly: a process of its own, since a process has one set of metrics.
 struct Application {
     address: String,
     _child: Child,
 }
 
+/// Set, [`the_application`] is one.
+const APPLICATION: &str = "CATCHWORD_TEST_APPLICATION";
+
 impl Application {
     async fn start(world: &World) -> Application {
         let like = world.binary();
-        let mut command = Command::new(deploy::binary("annotation-api"));
-        command.env_clear().envs(like.as_std().get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let mut child = command.args(["serve", "--listen", "127.0.0.1:0"]).kill_on_drop(true).stdout(Stdio::piped()).spawn().unwrap();
-        let said = BufReader::new(child.stdout.take().unwrap()).lines().next_line().await.unwrap().expect("it says where it listens");
-        Application { address: said.rsplit("http://").next().unwrap().to_owned(), _child: child }
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.env_clear().envs(like.as_std().get_envs().filter_map(|(name, value)| Some((name, value?)))).env(APPLICATION, "yes");
+        command.args(["--exact", "watched::the_application", "--nocapture"]).kill_on_drop(true);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        loop {
+            let line = lines.next_line().await.unwrap().expect("it says where it listens");
+            if let Some((_, address)) = line.split_once("listening on ") {
+                // whoever nobody listens to any more dies at its next word
+                tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+                return Application { address: address.to_owned(), _child: child };
+            }
+        }
     }
 
     async fn save(&self, world: &World) {
@@ -181,6 +196,20 @@ impl Application {
         let sent = world.client.request(Method::POST, format!("http://{}/api/annotations", self.address)).json(&annotation).send().await;
         assert_eq!(sent.unwrap().status(), 201);
     }
+}
+
+/// Not a test but the service itself, when [`Application`] starts this program once more: the service's own binary may be an older one.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_application() {
+    if std::env::var_os(APPLICATION).is_none() {
+        return;
+    }
+    let config = Config::read(std::env::var("CATCHWORD_CONFIG").unwrap().as_ref()).unwrap();
+    let environment = Environment::from_process(Tls::Verified).unwrap();
+    let service = annotations::serve::open(config, &environment, Part::Application).await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    println!("listening on {}", listener.local_addr().unwrap());
+    annotations::serve::serve(listener, service, CancellationToken::new()).await.unwrap();
 }
 
 fn read(file: &str) -> String {
