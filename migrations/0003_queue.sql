@@ -154,7 +154,7 @@ declare
 begin
   insert into catchword.tombstone as t (collection, key, revision)
   select p_collection, k, nextval('catchword.revision') + 1 from (select distinct unnest(p_keys) order by 1) as gone (k)
-  on conflict (collection, key) do update set revision = greatest(t.revision, excluded.revision);
+  on conflict (collection, key) do update set revision = greatest(t.revision, excluded.revision), deleted_at = excluded.deleted_at;
   get diagnostics recorded = row_count;
   return recorded;
 end $$;
@@ -192,6 +192,10 @@ begin
       greatest(current, before.last_revision) + case when switched then 1::bigint << 40 else 1::bigint << 32 end,
       floor(extract(epoch from clock_timestamp() - timestamptz '2020-01-01 00:00:00+00') * (1 << 19))::bigint * 2));
     insert into catchword.journal (who, what, detail) values ('catchword', 'raise', why);
+  end if;
+  if switched then
+    -- equal numbers may stand for different documents now, and documents for rows that were never committed
+    perform catchword.ask_audit(name, true, 'another server') from catchword.collection;
   end if;
   update catchword.installation
      set system_identifier = current_system, timeline = current_timeline, started_at = pg_postmaster_start_time(), seen_at = now(),

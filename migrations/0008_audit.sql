@@ -60,4 +60,94 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.schedule_audit is 'schedules what an audit found, spaced like a reindex of a part';
 
+-- Whoever learns that something may have happened behind the queue's back asks for an audit; a worker runs it. One that is asked for
+-- already and has not begun is as good.
+create function catchword.ask_audit(p_collection text, p_content boolean, p_reason text) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  asked bigint;
+begin
+  select a.id into asked
+    from catchword.audit a join catchword.collection c on c.name = a.collection and a.targets @> c.targets and a.targets <@ c.targets
+   where a.collection = p_collection and a.whole and a.repair and a.content >= p_content and a.finished_at is null and a.looked = 0
+     and a.reason not in ('operator', 'rebuild')
+   order by a.id limit 1;
+  if not found then
+    insert into catchword.audit (collection, targets, whole, repair, content, reason, base)
+    select name, targets, true, true, p_content, p_reason, catchword.bulk_base(name, 100) from catchword.collection where name = p_collection and targets <> '{}'
+    returning id into asked;
+  end if;
+  return asked;
+end $$;
+comment on function catchword.ask_audit is 'asks for an audit with repair of a whole collection; a worker runs it';
+
+-- One document of each index is the sentinel: a tombstone whose version is remembered here after Elasticsearch acknowledged it. An index
+-- that has a lower one, or none, has lost acknowledged writes; one with another uuid is another index under the old name.
+create table catchword.sentinel (
+  collection text not null references catchword.collection (name) on delete cascade,
+  target     text not null,
+  index_uuid text not null,
+  revision   bigint not null constraint sentinel_revision_is_odd check (revision % 2 = 1),
+  renewed_at timestamptz not null default now(),
+  lost_at    timestamptz,
+  lost       text,
+  primary key (collection, target)
+);
+comment on table  catchword.sentinel is 'what was last acknowledged by each index, so that one that went back is noticed';
+comment on column catchword.sentinel.collection is 'whose index it is';
+comment on column catchword.sentinel.target is 'the index';
+comment on column catchword.sentinel.index_uuid is 'the uuid of the index, which changes when it is deleted, restored or made anew';
+comment on column catchword.sentinel.revision is 'the version that the index acknowledged';
+comment on column catchword.sentinel.renewed_at is 'when';
+comment on column catchword.sentinel.lost_at is 'when it was last noticed that the index went back';
+comment on column catchword.sentinel.lost is 'what was noticed';
+
+-- the sweep goes by age
+create index tombstone_age on catchword.tombstone (collection, deleted_at, key);
+
+-- Records that are old enough to be swept, the oldest first, behind a cursor; none while there is work to do. `back` says that the key has
+-- a row again: the record has done its work, since an insert below it drew again.
+create function catchword.old_records(p_collection text, p_seconds double precision, p_after timestamptz, p_after_key text, p_limit integer)
+returns table (key text, revision bigint, deleted_at timestamptz, back boolean)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  col catchword.collection;
+  source_name text;
+begin
+  select * into strict col from catchword.collection where name = p_collection;
+  -- bounded: a long queue is work to do, whether it is due or not
+  if (select count(*) >= 10000 or coalesce(bool_or(scheduled_at <= now()), false)
+        from (select scheduled_at from catchword.job where collection = p_collection limit 10000) as open) then
+    return;
+  end if;
+  select format('%I.%I', nspname, relname) into strict source_name
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.oid = col.source;
+  return query execute format(
+    'select d.key, d.revision, d.deleted_at, d.fits and exists (select from only %1$s t where t.%2$I = case when d.fits then d.key::%3$s end)
+       from (select r.key, r.revision, r.deleted_at, %4$s as fits from catchword.tombstone r
+              where r.collection = $1 and r.deleted_at < now() - make_interval(secs => $2) and (r.deleted_at, r.key) > ($3, $4)
+              order by r.deleted_at, r.key limit $5) as d',
+    source_name, col.key_column, col.key_type,
+    -- the id of a document that cannot be a key is recorded too, when an audit found it
+    case col.key_type when 'uuid' then $q$r.key ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'$q$
+                      when 'text' then 'true'
+                      when 'integer' then $q$case when r.key ~ '^-?[0-9]{1,10}$' then r.key::numeric between -2147483648 and 2147483647 else false end$q$
+                      else $q$case when r.key ~ '^-?[0-9]{1,19}$' then r.key::numeric between -9223372036854775808 and 9223372036854775807 else false end$q$ end)
+    using p_collection, p_seconds, p_after, p_after_key, p_limit;
+end $$;
+comment on function catchword.old_records is 'records of deletes that are old enough to be swept; none while there is work to do';
+
+-- A record goes after its tombstone. One that was renewed meanwhile, by another delete of its key, has another number and stays.
+create function catchword.forget_records(p_collection text, p_keys text[], p_revisions bigint[]) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  forgotten bigint;
+begin
+  delete from catchword.tombstone d using unnest(p_keys, p_revisions) as swept (key, revision)
+   where d.collection = p_collection and d.key = swept.key and d.revision = swept.revision;
+  get diagnostics forgotten = row_count;
+  return forgotten;
+end $$;
+comment on function catchword.forget_records is 'forgets deletes whose tombstones are gone';
+
 revoke execute on all functions in schema catchword from public;

@@ -15,6 +15,7 @@ pub mod operate;
 pub mod rebuild;
 pub mod reindex;
 pub mod status;
+pub mod upkeep;
 
 pub mod collection;
 pub mod elastic;

@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use sqlx::PgConnection;
 
+use crate::audit::{self, Verified};
 use crate::collection::{self, Collection};
 use crate::config::CANARY;
 use crate::elastic::Target;
@@ -54,11 +55,14 @@ pub struct CollectionStatus {
     pub served: bool,
     /// A rebuild that is under way, or whose old index is kept.
     pub rebuild: Option<Standing>,
+    /// What audits and sentinels say of it.
+    pub audit: Option<Verified>,
 }
 
 /// What Postgres says of a collection.
 struct Known {
     census: Census,
+    audit: Option<Verified>,
     loaded: Option<Collection>,
     /// Why it cannot be worked on.
     problem: Option<String>,
@@ -100,6 +104,7 @@ impl Catchword {
                 paused: loaded.and_then(|c| c.paused.clone()),
                 indices: loaded.map(|c| c.targets.iter().map(Target::index).map(str::to_owned).collect()).unwrap_or_default(),
                 blocked: known_collection.as_ref().and_then(|known| known.problem.clone()).or(said),
+                audit: known_collection.as_ref().and_then(|known| known.audit.clone()),
                 census: known_collection.map(|known| known.census),
                 alias: alias(config),
                 documents: counted.as_ref().ok().copied(),
@@ -147,7 +152,8 @@ async fn of_collection(connection: &mut PgConnection, config: &config::Collectio
     };
     let problem = collection::problems(connection, config).await?.into_iter().next();
     let problem = refused.or(problem.map(|problem| format!("{problem}; run: catchword migrate")));
-    Ok(Known { census: job::census(connection, &config.name).await?, loaded, problem })
+    let audit = audit::verified(connection, &config.name).await?;
+    Ok(Known { census: job::census(connection, &config.name).await?, audit, loaded, problem })
 }
 
 impl Status {
@@ -161,7 +167,8 @@ impl CollectionStatus {
     fn is_well(&self) -> bool {
         let Some(census) = &self.census else { return false };
         let forgotten = !self.served && self.paused.is_none() && census.oldest_due_seconds.is_some_and(|age| age > ABSENT_SECONDS);
-        self.blocked.is_none() && self.uncounted.is_none() && census.dead == 0 && census.expired == 0 && !forgotten
+        let drifted = self.audit.as_ref().is_some_and(|audit| audit.lost.is_some() || audit.differed() > 0 && audit.scheduled == 0);
+        !drifted && self.blocked.is_none() && self.uncounted.is_none() && census.dead == 0 && census.expired == 0 && !forgotten
     }
 }
 
@@ -228,6 +235,12 @@ impl fmt::Display for CollectionStatus {
         if let Some(standing) = &self.rebuild {
             writeln!(f, "  rebuild   {standing}")?;
         }
+        if let Some(audit) = &self.audit {
+            writeln!(f, "  verified  {}", verified(&self.name, audit))?;
+            if let Some(lost) = &audit.lost {
+                writeln!(f, "  lost      {}; an audit is asked for", printable(lost))?;
+            }
+        }
         if !self.served && self.census.as_ref().is_some_and(|census| census.due + census.waiting > 0) {
             writeln!(f, "  unserved  no living worker serves it; start one: catchword worker")?;
         }
@@ -245,6 +258,18 @@ fn write_census(f: &mut fmt::Formatter<'_>, census: &Census) -> fmt::Result {
         writeln!(f, "  expired   {}", counted(census.expired))?;
     }
     Ok(())
+}
+
+/// Up to when both sides were seen to agree, and what was repaired for it.
+fn verified(name: &str, audit: &Verified) -> String {
+    let runs = if audit.running { "; an audit runs" } else { "" };
+    let Some(at) = audit.verified_up_to else { return format!("never; a worker audits it by itself, or: catchword audit {name}{runs}") };
+    let at = at.format("%Y-%m-%d %H:%M UTC");
+    match (audit.differed(), audit.scheduled) {
+        (0, _) => format!("up to {at}{runs}"),
+        (_, repaired @ 1..) => format!("up to {at}, {repaired} repaired{runs}"),
+        (differ, 0) => format!("not: {differ} differed at {at}; repair them: catchword audit {name} --repair{runs}"),
+    }
 }
 
 fn ago(seconds: f64) -> String {

@@ -1,4 +1,4 @@
--- A pause, and the newest sign that the server lost commits which no whole reindex has answered since. A restart alone is no such sign.
+-- A pause, and the newest sign that the server lost commits which no whole reindex or audit of the content has answered since. A restart alone is no such sign.
 select (select extract(epoch from now() - p.since)::float8 from catchword.pause p where p.collection = $1) as paused_seconds,
        (select format('by %s: %s', p.by, p.reason) from catchword.pause p where p.collection = $1) as paused_why,
        extract(epoch from now() - switched.at)::float8 as switched_seconds, switched.detail as switched_how
@@ -11,6 +11,8 @@ select (select extract(epoch from now() - p.since)::float8 from catchword.pause 
        and not exists (select from catchword.reindex r
                         where r.collection = $1 and r.anew and r.scope is null and r.keys is null and r.period_from is null
                           and r.finished_at is not null and r.started_at > j.at)
+       and not exists (select from catchword.audit a
+                        where a.collection = $1 and a.whole and a.repair and a.content and a.finished_at is not null and a.asked_at >= j.at)
      order by j.id desc
      limit 1
   ) as switched on true

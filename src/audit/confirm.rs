@@ -25,6 +25,15 @@ const WAIT: Duration = Duration::from_millis(500);
 pub(super) struct Suspect {
     pub key: String,
     pub want: Option<Want>,
+    /// The versions agreed, and the documents did not.
+    pub content: bool,
+}
+
+impl Suspect {
+    /// The numbers differ.
+    pub fn of(key: String, want: Option<Want>) -> Suspect {
+        Suspect { key, want, content: false }
+    }
 }
 
 /// What became of the suspicions.
@@ -70,12 +79,15 @@ impl Run<'_> {
             let open = job::open_among(&mut connection, &self.collection.name, &keys).await?;
             drop(connection);
             let seen = self.glance(targets, &keys).await?;
+            let doubted: Vec<&str> = suspects.iter().filter(|suspect| suspect.content).map(|suspect| suspect.key.as_str()).collect();
+            let other = self.other_content(targets, &doubted).await?;
             let mut again = Vec::new();
             for suspect in suspects {
                 let Some(now) = seen.get(&suspect.key) else { continue };
-                match judge(&suspect, now, open.concerns(&suspect.key)) {
+                let others = (0..targets.len()).filter(|n| other.contains(&(suspect.key.clone(), *n))).collect::<Vec<_>>();
+                match judge(&suspect, now, &others, open.concerns(&suspect.key)) {
                     Judged::Agrees => {}
-                    Judged::Differs => confirmed.differences.extend(differences(targets, &suspect, now)),
+                    Judged::Differs => confirmed.differences.extend(differences(targets, &suspect, now, &others)),
                     Judged::Pending => confirmed.pending += 1,
                     Judged::Written if round == ROUNDS => confirmed.pending += 1,
                     Judged::Unknown if round == ROUNDS && now.want.is_none() => {
@@ -120,9 +132,9 @@ enum Judged {
     Unknown,
 }
 
-/// Pure: what was wanted before, what both sides have now, and whether a job was open in between.
-fn judge(suspect: &Suspect, now: &Seen, open: bool) -> Judged {
-    if now.agrees() {
+/// Pure: what was wanted before, what both sides have now, in which indices the content is another, and whether a job was open in between.
+fn judge(suspect: &Suspect, now: &Seen, others: &[usize], open: bool) -> Judged {
+    if now.agrees() && others.is_empty() {
         Judged::Agrees
     } else if open {
         Judged::Pending
@@ -139,9 +151,9 @@ fn is_unknown(seen: &Seen) -> bool {
     seen.verdicts().any(|verdict| verdict == Verdict::Unknown)
 }
 
-fn differences(targets: &[Target], suspect: &Suspect, now: &Seen) -> Vec<Difference> {
-    let each = targets.iter().zip(&now.has).filter_map(|(target, has)| {
-        let kind = Kind::of(compare(now.want?, has))?;
+fn differences(targets: &[Target], suspect: &Suspect, now: &Seen, others: &[usize]) -> Vec<Difference> {
+    let each = targets.iter().zip(&now.has).enumerate().filter_map(|(n, (target, has))| {
+        let kind = Kind::of(compare(now.want?, has)).or_else(|| others.contains(&n).then_some(Kind::Content))?;
         Some(Difference { key: suspect.key.clone(), kind, index: target.index().to_owned(), want: now.want, has: has.clone() })
     });
     each.collect()
@@ -164,7 +176,9 @@ impl Difference {
             None => "cannot build it".into(),
         };
         let elasticsearch = match &self.has {
+            Has::Present(version) if self.kind == Kind::Content => format!("has another document at {version}"),
             Has::Present(version) if version % 2 == 0 => format!("has {version}"),
+            Has::Present(version) if self.kind != Kind::Ahead => format!("shows a document at {version}"),
             Has::Present(version) => format!("has a tombstone at {version}"),
             Has::Absent => "has nothing".into(),
             Has::Unknown(why) => format!("could not say: {why}"),
@@ -177,7 +191,7 @@ impl Difference {
 /// Suspects of a look, in the order of the keys.
 pub(super) fn suspects(keys: &[&str], seen: &HashMap<String, Seen>) -> Vec<Suspect> {
     let differing = keys.iter().filter_map(|key| seen.get(*key).filter(|seen| !seen.agrees()).map(|seen| (key, seen)));
-    differing.map(|(key, seen)| Suspect { key: (*key).to_owned(), want: seen.want }).collect()
+    differing.map(|(key, seen)| Suspect::of((*key).to_owned(), seen.want)).collect()
 }
 
 #[cfg(test)]
@@ -186,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_difference_counts_only_if_nothing_was_written_and_no_job_is_open() {
-        let suspect = |want| Suspect { key: "k".into(), want: Some(want) };
+        let suspect = |want| Suspect::of("k".into(), Some(want));
         let seen = |want, has| Seen { want: Some(want), has: vec![has] };
         let unknown = || Has::Unknown("closed".into());
         for (before, now, open, judged) in [
@@ -200,8 +214,12 @@ mod tests {
             (Want::Present(4), seen(Want::Present(4), unknown()), false, Judged::Unknown),
             (Want::Present(4), seen(Want::Present(4), unknown()), true, Judged::Pending),
         ] {
-            assert_eq!(judge(&suspect(before), &now, open), judged, "{before:?} {now:?} {open}");
+            assert_eq!(judge(&suspect(before), &now, &[], open), judged, "{before:?} {now:?} {open}");
         }
+        let agreeing = seen(Want::Present(4), Has::Present(4));
+        assert_eq!(judge(&suspect(Want::Present(4)), &agreeing, &[0], false), Judged::Differs);
+        assert_eq!(judge(&suspect(Want::Present(4)), &agreeing, &[0], true), Judged::Pending);
+        assert_eq!(judge(&suspect(Want::Present(2)), &agreeing, &[0], false), Judged::Written);
     }
 
     #[test]
@@ -209,7 +227,7 @@ mod tests {
         let seen = Seen { want: Some(Want::Present(4)), has: vec![Has::Present(4), Has::Absent] };
         assert!(!seen.agrees());
         let targets = [Target::new("a-000001"), Target::new("a-000002")];
-        let found = differences(&targets, &Suspect { key: "k".into(), want: Some(Want::Present(4)) }, &seen);
+        let found = differences(&targets, &Suspect::of("k".into(), Some(Want::Present(4))), &seen, &[]);
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].kind, found[0].index.as_str()), (Kind::Missing, "a-000002"));
     }

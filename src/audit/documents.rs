@@ -24,6 +24,8 @@ impl Run<'_> {
             sampled.iter().map(|(id, _)| id.as_str()).partition(|id| self.collection.key_type.fault(id).is_none());
         let mut confirmed = self.orphans(n, &keys).await?;
         confirmed.add(self.strays(n, &strays).await?);
+        let odd: Vec<&str> = sampled.iter().filter(|(_, version)| version % 2 != 0).map(|(id, _)| id.as_str()).collect();
+        confirmed.add(self.ghosts(n, &odd).await?);
         self.ledger.looked += sampled.len() as u64;
         if page.documents.is_empty() {
             self.inner.elastic.close_point_in_time(&page.point_in_time).await;
@@ -49,14 +51,14 @@ impl Run<'_> {
         let mut connection = self.inner.pool.acquire().await?;
         let unrecorded = self.collection.unrecorded(&mut connection, keys).await?;
         drop(connection);
-        let suspects = unrecorded.into_iter().map(|key| Suspect { key, want: Some(Want::Never) }).collect();
+        let suspects = unrecorded.into_iter().map(|key| Suspect::of(key, Some(Want::Never))).collect();
         self.confirm(&self.targets[n..=n], suspects).await
     }
 
     /// Documents whose ids cannot be keys: no row can ever want them.
     async fn strays(&self, n: usize, ids: &[&str]) -> Result<Confirmed, Error> {
         let (ids, unspeakable): (Vec<&str>, Vec<&str>) = ids.iter().partition(|id| !id.contains('\0'));
-        let suspects = ids.into_iter().map(|id| Suspect { key: id.to_owned(), want: Some(Want::Never) }).collect();
+        let suspects = ids.into_iter().map(|id| Suspect::of(id.to_owned(), Some(Want::Never))).collect();
         let mut confirmed = self.confirm(&self.targets[n..=n], suspects).await?;
         for difference in confirmed.differences.iter_mut().filter(|difference| difference.kind == Kind::Orphan) {
             difference.kind = Kind::Stray;

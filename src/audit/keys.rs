@@ -1,11 +1,14 @@
 //! From Postgres to Elasticsearch: every key of the table and of recorded deletes, in every index, in real time.
 
-use futures_util::{StreamExt, TryStreamExt, stream};
+use std::collections::{BTreeSet, HashMap};
+
+use futures_util::future::join_all;
 
 use super::confirm::{Confirmed, Suspect, suspects};
+use super::glance::Seen;
 use super::ledger::Stage;
 use super::{Example, Run};
-use crate::collection::Keyed;
+use crate::collection::{Keyed, Want};
 use crate::{Error, crash};
 
 /// Keys fetched at once: a few milliseconds.
@@ -44,12 +47,31 @@ impl Run<'_> {
     }
 
     async fn glance_at(&self, keys: &[&str]) -> Result<Vec<Suspect>, Error> {
-        let looks = stream::iter(keys.chunks(LOOK)).map(|keys| async move {
-            let seen = self.glance(&self.targets, keys).await?;
-            Ok::<_, Error>(suspects(keys, &seen))
-        });
-        let found: Vec<Vec<Suspect>> = looks.buffer_unordered(IN_FLIGHT).try_collect().await?;
-        Ok(found.into_iter().flatten().collect())
+        let mut suspected = Vec::new();
+        for some in keys.chunks(LOOK * IN_FLIGHT) {
+            let looks: Vec<_> = some.chunks(LOOK).map(|keys| self.suspected(keys)).collect();
+            for look in join_all(looks).await {
+                suspected.extend(look?);
+            }
+        }
+        Ok(suspected)
+    }
+
+    async fn suspected(&self, keys: &[&str]) -> Result<Vec<Suspect>, Error> {
+        let seen = self.glance(&self.targets, keys).await?;
+        let mut suspected = suspects(keys, &seen);
+        if self.ledger.content {
+            suspected.extend(self.of_other_content(keys, &seen).await?);
+        }
+        Ok(suspected)
+    }
+
+    /// Keys whose versions agree and whose documents do not.
+    async fn of_other_content(&self, keys: &[&str], seen: &HashMap<String, Seen>) -> Result<Vec<Suspect>, Error> {
+        let shown = |key: &&str| seen.get(*key).is_some_and(|seen| matches!(seen.want, Some(Want::Present(_))) && seen.agrees());
+        let shown: Vec<&str> = keys.iter().copied().filter(shown).collect();
+        let other: BTreeSet<String> = self.other_content(&self.targets, &shown).await?.into_iter().map(|(key, _)| key).collect();
+        Ok(other.into_iter().map(|key| Suspect { want: seen.get(&key).and_then(|seen| seen.want), key, content: true }).collect())
     }
 
     pub(super) fn is_sampled(&self) -> bool {

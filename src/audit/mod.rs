@@ -8,14 +8,18 @@
 //! key in between and no job is open for it. Such a job would heal it.
 
 mod confirm;
+mod content;
 mod documents;
+mod ghosts;
 mod glance;
 mod keys;
 mod kind;
 mod ledger;
+mod lock;
 mod pace;
 mod repair;
 mod report;
+mod verified;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,11 +30,13 @@ use tokio_util::sync::CancellationToken;
 pub use kind::Kind;
 pub use ledger::{Unfinished, unfinished};
 pub use report::{Example, Report};
+pub use verified::{Verified, verified};
 
 use crate::collection::{self, Collection};
 use crate::elastic::Target;
 use crate::{Catchword, Error, Inner};
 use ledger::{Ledger, Stage};
+use lock::Lock;
 use pace::Pacer;
 
 /// What is to be compared.
@@ -67,7 +73,7 @@ impl Catchword {
     pub async fn audit_watched(&self, request: &Request, watch: Watch<'_>, stop: &CancellationToken) -> Result<Report, Error> {
         let (collection, targets) = self.audited(&request.collection, request.target.as_deref()).await?;
         if request.content {
-            return Err(Error::Refused("documents cannot be compared yet".into()));
+            self.require_sources(&targets).await?;
         }
         let ledger = Ledger::begin(&self.inner.pool, request, &targets).await?;
         self.run(collection, targets, ledger, request.rate, watch, stop).await
@@ -106,6 +112,17 @@ impl Catchword {
         }
     }
 
+    /// Refuses to compare documents that the index does not keep as they were written: all of them would differ.
+    async fn require_sources(&self, targets: &[Target]) -> Result<(), Error> {
+        for target in targets {
+            if !self.inner.elastic.keeps_sources(target).await? {
+                let why = "its mapping or settings change _source, so documents are not kept as they were written";
+                return Err(Error::Refused(format!("index {target} cannot be compared by content: {why}; leave --content out")));
+            }
+        }
+        Ok(())
+    }
+
     async fn run(
         &self,
         collection: Arc<Collection>,
@@ -115,6 +132,9 @@ impl Catchword {
         watch: Watch<'_>,
         stop: &CancellationToken,
     ) -> Result<Report, Error> {
+        let Some(_lock) = Lock::take(&self.inner.pool, ledger.id).await? else {
+            return Err(Error::Refused(format!("audit {} is being run by another process", ledger.id)));
+        };
         let mut run = Run { inner: &self.inner, collection, targets, ledger, pacer: Pacer::new(rate), expected: None, watch, stop };
         run.expected = run.estimate().await;
         loop {

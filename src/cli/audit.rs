@@ -54,7 +54,7 @@ fn requests(catchword: &Catchword, options: &Audit) -> anyhow::Result<Vec<Reques
         collection: name.clone(),
         target: options.index.clone(),
         repair: options.repair,
-        content: false,
+        content: options.content,
         since,
         sample: options.sample,
         rate: options.rate,

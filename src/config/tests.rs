@@ -21,6 +21,8 @@ tick = "*/5 * * * *"
 batch = 100
 in_flight = 4
 canary = false
+audit = "off"
+sweep_after = "2h"
 
 [[collection]]
 name = "annotation"
@@ -61,7 +63,17 @@ fn one_refused(added: &str, sentence: &str) {
 fn everything_that_can_be_written_is_read() {
     let config = parse(WHOLE).unwrap();
     assert_eq!(config.file, Path::new("/etc/catchword.toml"));
-    assert_eq!(config.worker, Worker { tick: "0 */5 * * * *".into(), batch: 100, in_flight: 4, canary: false });
+    assert_eq!(
+        config.worker,
+        Worker {
+            tick: "0 */5 * * * *".into(),
+            batch: 100,
+            in_flight: 4,
+            canary: false,
+            audit: None,
+            sweep_after: Duration::from_secs(7200)
+        }
+    );
     let scopes = [("user", "userid"), ("group", "groupid"), ("document", "document_id")];
     let scopes = scopes.map(|(scope, column)| (scope.to_owned(), column.to_owned()));
     assert_eq!(
@@ -86,7 +98,9 @@ fn everything_that_can_be_written_is_read() {
 #[test]
 fn what_is_not_written_has_a_default() {
     let config = parse(LEAST).unwrap();
-    assert_eq!(config.worker, Worker { tick: "0 * * * * *".into(), batch: 2500, in_flight: 2, canary: true });
+    let day = Duration::from_secs(24 * 3600);
+    let usual = Worker { tick: "0 * * * * *".into(), batch: 2500, in_flight: 2, canary: true, audit: Some(day), sweep_after: 7 * day };
+    assert_eq!(config.worker, usual);
     let annotation = &config.collections[0];
     assert_eq!(annotation.index, "annotation");
     assert_eq!(annotation.revision, "catchword_revision");
@@ -182,6 +196,23 @@ fn a_wrong_type_is_refused_with_a_right_line() {
     refused("worker = 1", "1: worker cannot be a number; write [worker]");
     refused("[worker]\nbatch = \"9\"", "2: worker: batch cannot be a text; write batch = 2500");
     refused("[worker]\ntick = 60", r#"2: worker: tick cannot be a number; write tick = "0 * * * * *""#);
+}
+
+#[test]
+fn an_audit_and_a_sweep_wait_an_hour_at_least() {
+    let worker = |lines: &str| parse(&format!("[worker]\n{lines}\n{LEAST}")).map(|config| config.worker);
+    assert_eq!(worker("audit = \"6h\"").unwrap().audit, Some(Duration::from_secs(6 * 3600)));
+    assert_eq!(worker("sweep_after = \"1h\"").unwrap().sweep_after, Duration::from_secs(3600));
+    for (line, sentence) in [
+        ("sweep_after = \"59m\"", "sweep_after is shorter than an hour; write a time span of an hour or more, as in \"7days\""),
+        ("sweep_after = \"off\"", "sweep_after is not a time span; write a time span of an hour or more, as in \"7days\""),
+        ("audit = \"1m\"", "audit is shorter than an hour; write a time span of an hour or more, as in \"1day\", or \"off\""),
+        ("audit = \"daily\"", "audit is not a time span; write a time span of an hour or more, as in \"1day\", or \"off\""),
+        ("audit = \"900days\"", "audit is longer than a year; write a time span of an hour or more, as in \"1day\", or \"off\""),
+    ] {
+        let said = worker(line).unwrap_err();
+        assert!(said.ends_with(sentence), "{said}");
+    }
 }
 
 #[test]

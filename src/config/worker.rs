@@ -1,4 +1,6 @@
-use super::error::Error;
+use std::time::Duration;
+
+use super::error::{Error, Fault};
 use super::section::{Key, Section};
 use super::tick;
 
@@ -13,12 +15,17 @@ pub struct Worker {
     pub in_flight: usize,
     /// Does it change a row of its own each minute, and watch it until search shows it?
     pub canary: bool,
+    /// How often each collection is audited, with repair; none: never.
+    pub audit: Option<Duration>,
+    /// How old a tombstone is when it is swept, an hour at least.
+    pub sweep_after: Duration,
 }
 
 impl Default for Worker {
-    /// Every minute, 2,500 jobs, two batches, a canary.
+    /// Every minute, 2,500 jobs, two batches, a canary; an audit a day, and tombstones for a week.
     fn default() -> Worker {
-        Worker { tick: "0 * * * * *".to_owned(), batch: MOST_JOBS, in_flight: 2, canary: true }
+        let (audit, sweep_after) = (Some(24 * HOUR), 7 * 24 * HOUR);
+        Worker { tick: "0 * * * * *".to_owned(), batch: MOST_JOBS, in_flight: 2, canary: true, audit, sweep_after }
     }
 }
 
@@ -28,11 +35,21 @@ const MOST_JOBS: u32 = 2_500;
 /// Each batch in flight holds a connection of Postgres and up to 8 MiB.
 const MOST_BATCHES: u32 = 4;
 
+const HOUR: Duration = Duration::from_secs(3600);
+/// More often an audit would never end where a collection is large.
+const SHORTEST_AUDIT: Duration = HOUR;
+/// No write is on its way for so long: a request is given 30 s. The rest is for machines that were put to sleep.
+const SHORTEST_SWEEP: Duration = HOUR;
+/// Whoever waits longer has forgotten it.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
 const KEYS: &[Key] = &[
     Key { name: "tick", example: r#"tick = "0 * * * * *""# },
     Key { name: "batch", example: "batch = 2500" },
     Key { name: "in_flight", example: "in_flight = 2" },
     Key { name: "canary", example: "canary = false" },
+    Key { name: "audit", example: r#"audit = "1day""# },
+    Key { name: "sweep_after", example: r#"sweep_after = "7days""# },
 ];
 
 pub(super) fn read(top: &Section) -> Result<Worker, Error> {
@@ -46,5 +63,27 @@ pub(super) fn read(top: &Section) -> Result<Worker, Error> {
         batch: section.number("batch", 1..=MOST_JOBS)?.unwrap_or(usual.batch),
         in_flight: section.number("in_flight", 1..=MOST_BATCHES)?.map_or(usual.in_flight, |batches| batches as usize),
         canary: section.truth("canary")?.unwrap_or(usual.canary),
+        audit: section.parsed("audit", audit)?.unwrap_or(usual.audit),
+        sweep_after: section.parsed("sweep_after", sweep_after)?.unwrap_or(usual.sweep_after),
     })
+}
+
+fn audit(text: &str) -> Result<Option<Duration>, Fault> {
+    match text {
+        "off" => Ok(None),
+        _ => span(text, SHORTEST_AUDIT, r#"write a time span of an hour or more, as in "1day", or "off""#).map(Some),
+    }
+}
+
+fn sweep_after(text: &str) -> Result<Duration, Fault> {
+    span(text, SHORTEST_SWEEP, r#"write a time span of an hour or more, as in "7days""#)
+}
+
+fn span(text: &str, shortest: Duration, remedy: &str) -> Result<Duration, Fault> {
+    let span = humantime::parse_duration(text).map_err(|_| Fault::new("is not a time span", remedy))?;
+    match span {
+        span if span < shortest => Err(Fault::new("is shorter than an hour", remedy)),
+        span if span > LONGEST => Err(Fault::new("is longer than a year", remedy)),
+        span => Ok(span),
+    }
 }

@@ -7,6 +7,7 @@ mod belongs;
 mod beside;
 mod drop;
 mod ensure;
+mod identity;
 mod plan;
 mod room;
 mod seen;

@@ -10,6 +10,8 @@ pub mod bulk;
 pub mod index;
 pub mod look;
 pub mod point_in_time;
+pub mod sources;
+pub mod sweep;
 
 mod ask;
 mod chunks;
@@ -32,6 +34,7 @@ pub use index::{Done, Ensured, IndexPlan, Room};
 pub use look::Has;
 pub use point_in_time::Page;
 pub(crate) use redact::redact;
+pub use sources::Stored;
 pub use survey::{Actual, Cluster};
 pub use target::Target;
 

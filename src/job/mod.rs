@@ -6,6 +6,7 @@ mod census;
 mod claim;
 mod class;
 mod dead;
+mod letters;
 mod of_key;
 mod of_tag;
 mod postpone;
@@ -19,6 +20,7 @@ pub use census::{CENSUS_LIMIT, Census, Letters, OldestDue, census, letters, olde
 pub use claim::{Cursor, Job, claim};
 pub use class::Class;
 pub use dead::{Group, Letter, Which, dead_groups, dead_letters, discard, replay};
+pub use letters::{clear_letters, old_letters};
 pub use of_key::{Dead, Open, dead_of_key, open_of_key};
 pub use of_tag::{OfTag, OpenOfTag, Place, of_tag, open_of_tag};
 pub use postpone::postpone;

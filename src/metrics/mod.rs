@@ -13,6 +13,6 @@ mod watch;
 
 pub use instrument::{Kind, Metric};
 pub(crate) use reading::Gauges;
-pub(crate) use record::{record_batch, record_canary, record_direct, record_failure, record_panic, record_pass};
+pub(crate) use record::{record_batch, record_canary, record_direct, record_failure, record_panic, record_pass, record_swept};
 pub use table::{all, table};
 pub use watch::{Part, watch};

@@ -109,6 +109,25 @@ pub(super) static REBUILD_PROGRESS: Level = Level::new(
     COLLECTION,
     "How much of the new index is filled, from 0 to 1; 0: no rebuild is under way.",
 );
+pub(super) static AUDIT_DIFFERENCES: Level = Level::new(
+    "catchword_audit_differences",
+    &["collection", "kind"],
+    "What differed at the last whole audit that came to its end, by kind.",
+);
+pub(super) static AUDIT_FINISHED: Level =
+    Level::new("catchword_audit_finished_timestamp_seconds", COLLECTION, "When the last whole audit came to its end; 0: none did yet.");
+pub(super) static AUDIT_REPAIRED: Level = Level::counted(
+    "catchword_audit_repaired_total",
+    COLLECTION,
+    "Keys that audits scheduled for repair. Results are kept for 90 days; then it falls.",
+);
+pub(super) static AUDIT_RUNNING: Level = Level::new("catchword_audit_running", COLLECTION, "1 while an audit runs.");
+pub(super) static LOST_WRITES: Level = Level::new(
+    "catchword_index_lost_writes",
+    COLLECTION,
+    "1 when an index went back behind what it had acknowledged, or is another under the old name, until an audit with repair came to its end.",
+);
+pub(super) static SWEPT: Count = Count::new("catchword_tombstones_swept_total", COLLECTION, "Old tombstones that were removed.");
 
 pub(super) static BREAKER: Level =
     Level::new("catchword_breaker_state", &["scope"], "1 while nothing is sent to Elasticsearch: for the cluster, or for one collection.");
@@ -153,6 +172,12 @@ pub(super) static ALL: &[&Metric] = &[
     &PAUSED_SECONDS.metric,
     &REBUILD_STAGE.metric,
     &REBUILD_PROGRESS.metric,
+    &AUDIT_DIFFERENCES.metric,
+    &AUDIT_FINISHED.metric,
+    &AUDIT_REPAIRED.metric,
+    &AUDIT_RUNNING.metric,
+    &LOST_WRITES.metric,
+    &SWEPT.metric,
     &UP.metric,
     &DEAD_TUPLES.metric,
     &TABLE_BYTES.metric,

@@ -8,6 +8,7 @@ use sqlx::{Connection, FromRow, PgConnection};
 use tokio::time::{Instant, timeout};
 
 use super::watch::Part;
+use crate::audit::{self, Verified};
 use crate::job::{self, Census, Storage};
 use crate::rebuild::{self, Standing};
 use crate::{Catchword, Error, database, operate};
@@ -46,6 +47,8 @@ pub(super) struct Reading {
     pub pauses: Vec<(String, Option<f64>)>,
     /// The rebuild of each collection, if one is under way.
     pub rebuilds: Vec<(String, Option<Standing>)>,
+    /// What audits and sentinels say of each collection.
+    pub verified: Vec<(String, Verified)>,
     pub storage: Option<Storage>,
     /// Who holds vacuum back, and for how long.
     pub held_back: Vec<(&'static str, f64)>,
@@ -94,6 +97,9 @@ impl Catchword {
             // what one had to wait for in vain, the next would
             let Some(census) = said(job::census(c, name).await)? else { break };
             reading.censuses.push((name.to_string(), census));
+            if let Some(Some(verified)) = said(audit::verified(c, name).await)? {
+                reading.verified.push((name.to_string(), verified));
+            }
         }
         if let Some(pauses) = said(operate::pauses(c).await)? {
             let seconds = |name: &str| pauses.iter().find(|pause| pause.collection == name).map(|pause| pause.seconds);

@@ -7,7 +7,7 @@ use opentelemetry::KeyValue;
 
 use super::names::{
     AHEAD, ANSWERS, BULK_BYTES, BULK_DURATION, BURIED, CANARY_SECONDS, CLAIM_DURATION, CONFLICTS, DIRECT, DIRECT_DURATION, FAILED,
-    FRESHNESS_SECONDS, LOOK_DURATION, PANICS, PASS_DURATION, PUSHED_BACK, SETTLED, VERDICTS, WRITTEN,
+    FRESHNESS_SECONDS, LOOK_DURATION, PANICS, PASS_DURATION, PUSHED_BACK, SETTLED, SWEPT, VERDICTS, WRITTEN,
 };
 use super::watch::LAST_PASS_AT;
 use crate::elastic::Answer;
@@ -119,7 +119,13 @@ pub(super) fn zero_loop(collection: &str) {
     }
     WRITTEN.add(0, &with("path", "loop"));
     CONFLICTS.add(0, std::slice::from_ref(&name));
+    SWEPT.add(0, std::slice::from_ref(&name));
     AHEAD.add(0, &[name]);
     FAILED.add(0, &[]);
     PANICS.add(0, &[]);
+}
+
+/// Tombstones that were swept.
+pub(crate) fn record_swept(collection: &str, count: u64) {
+    SWEPT.add(count, &[KeyValue::new("collection", collection.to_owned())]);
 }

@@ -7,11 +7,12 @@ use opentelemetry::KeyValue;
 
 use super::instrument::Level;
 use super::names::{
-    BLOCKED, BREAKER, BUILD, CPU, DEAD_TUPLES, HELD_BACK, INDEX_BYTES, JOBS, LAST_PASS, MEMORY, OLDEST_DUE, PAUSED, PAUSED_SECONDS,
-    REBUILD_PROGRESS, REBUILD_STAGE, SCHEDULED, TABLE_BYTES, UP,
+    AUDIT_DIFFERENCES, AUDIT_FINISHED, AUDIT_REPAIRED, AUDIT_RUNNING, BLOCKED, BREAKER, BUILD, CPU, DEAD_TUPLES, HELD_BACK, INDEX_BYTES,
+    JOBS, LAST_PASS, LOST_WRITES, MEMORY, OLDEST_DUE, PAUSED, PAUSED_SECONDS, REBUILD_PROGRESS, REBUILD_STAGE, SCHEDULED, TABLE_BYTES, UP,
 };
 use super::reading::Reading;
 use super::{process, record};
+use crate::audit::Kind;
 use crate::rebuild::{Stage, Standing};
 use crate::sync::{Scope, State};
 use crate::{Catchword, Inner, config};
@@ -109,10 +110,43 @@ fn watch_the_queue(catchword: &Catchword) {
             say(*seconds, &[KeyValue::new("by", *by)]);
         }
     });
+    watch_the_audits(catchword);
     read(&SCHEDULED, catchword, |reading, say| reading.storage.iter().for_each(|storage| say(storage.scheduled as f64, &[])));
     read(&DEAD_TUPLES, catchword, |reading, say| reading.storage.iter().for_each(|storage| say(storage.dead_tuples as f64, &[])));
     read(&TABLE_BYTES, catchword, |reading, say| reading.storage.iter().for_each(|storage| say(storage.table_bytes as f64, &[])));
     read(&INDEX_BYTES, catchword, |reading, say| reading.storage.iter().for_each(|storage| say(storage.index_bytes as f64, &[])));
+}
+
+/// A collection that was never audited has differed in nothing, and finished at 0.
+fn watch_the_audits(catchword: &Catchword) {
+    read(&AUDIT_DIFFERENCES, catchword, |reading, say| {
+        for (name, verified) in &reading.verified {
+            for kind in Kind::ALL {
+                let count = verified.counts.get(kind.name()).copied().unwrap_or(0);
+                say(count as f64, &[collection(name), KeyValue::new("kind", kind.name())]);
+            }
+        }
+    });
+    read(&AUDIT_FINISHED, catchword, |reading, say| {
+        for (name, verified) in &reading.verified {
+            say(verified.finished_at.map_or(0.0, |at| at.timestamp() as f64), &[collection(name)]);
+        }
+    });
+    read(&AUDIT_REPAIRED, catchword, |reading, say| {
+        for (name, verified) in &reading.verified {
+            say(verified.repaired as f64, &[collection(name)]);
+        }
+    });
+    read(&AUDIT_RUNNING, catchword, |reading, say| {
+        for (name, verified) in &reading.verified {
+            say(f64::from(verified.running), &[collection(name)]);
+        }
+    });
+    read(&LOST_WRITES, catchword, |reading, say| {
+        for (name, verified) in &reading.verified {
+            say(f64::from(verified.lost.is_some()), &[collection(name)]);
+        }
+    });
 }
 
 type Say<'a> = &'a mut dyn FnMut(f64, &[KeyValue]);

@@ -72,7 +72,7 @@ impl Catchword {
         refuse_standby(&mut connection).await?;
         if sqlx::query_scalar(include_str!("note_server.sql")).fetch_one(&mut *connection).await? {
             tracing::error!(
-                "this is another Postgres server or timeline than before: commits may be lost; run: catchword reindex --all --anew --hidden"
+                "this is another Postgres server or timeline than before: commits may be lost; an audit with content is asked for, and a worker runs it"
             );
         }
         Ok(())

@@ -38,13 +38,17 @@ fn sql_is_filled_in_one_file_and_written_in_sql_files() {
 #[test]
 fn no_document_is_written_or_deleted_without_a_version() {
     let sources = rust("src");
-    // an index is dropped whole, by name, and a point in time given back; documents are never deleted
+    // an index is dropped whole, by name, and a point in time given back
     only_in(&sources, &["Method::Delete"], &["src/elastic/index/drop.rs", "src/elastic/point_in_time.rs"]);
     only_in(&sources, &["\\\"index\\\":{"], &["src/elastic/bulk.rs"]);
-    let actions = ["\\\"delete\\\":", "\\\"create\\\":{", "\\\"update\\\":", "_by_query", "/_doc", "/_update", "/_create"];
+    // old tombstones are swept, in one place
+    only_in(&sources, &["\\\"delete\\\":"], &["src/elastic/sweep.rs"]);
+    let actions = ["\\\"create\\\":{", "\\\"update\\\":", "_by_query", "/_doc", "/_update", "/_create"];
     absent(&sources, &actions);
     let bulk = sources.iter().find(|source| source.path == "src/elastic/bulk.rs").unwrap();
     assert!(bulk.text.contains("\\\"version_type\\\":\\\"external\\\""));
+    let sweep = sources.iter().find(|source| source.path == "src/elastic/sweep.rs").unwrap();
+    assert_eq!(sweep.text.matches("\\\"delete\\\":").count(), sweep.text.matches("\\\"version_type\\\":\\\"external_gte\\\"").count());
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn whole() -> Request {
 }
 
 fn repairing() -> Request {
-    Request { repair: true, ..whole() }
+    Request { repair: true, content: true, ..whole() }
 }
 
 fn found(report: &Report) -> BTreeMap<&str, u64> {
@@ -57,7 +57,7 @@ impl World {
 
     /// 100 differences of each kind, in rows that nobody else writes to.
     async fn inject(&self) {
-        let rows = self.rows_in_step("acct:audited", 300).await;
+        let rows = self.rows_in_step("acct:audited", 350).await;
         let list = |rows: &[Uuid]| rows.iter().map(|id| format!("'{id}'")).collect::<Vec<_>>().join(",");
         self.behind_the_back(
             "insert into annotation (userid, text, target_uri, target_uri_normalized, catchword_revision)
@@ -75,9 +75,15 @@ impl World {
             ahead.push((id.to_string(), self.revision(&id.to_string()).await + 1_000, source.clone()));
         }
         self.put_all(ahead, "external").await;
-        // half never had a row, half lost it without a trace
-        self.put_all((0..50).map(|_| (Uuid::new_v4().to_string(), 4, source.clone())), "external").await;
-        let lost = list(&rows[200..250]);
+        let mut other = Vec::new();
+        for id in &rows[200..300] {
+            other.push((id.to_string(), self.revision(&id.to_string()).await, source.clone()));
+        }
+        self.put_all(other, "external_gte").await;
+        // some never had a row, some are shown under a delete's number, some lost their row without a trace
+        self.put_all((0..40).map(|n| (Uuid::new_v4().to_string(), 4 + n % 2, source.clone())), "external").await;
+        self.put_all((0..10).map(|n| (format!("odd {n}"), 7, source.clone())), "external").await;
+        let lost = list(&rows[300..350]);
         self.behind_the_back(&format!("delete from annotation where id in ({lost})")).await;
         self.put_all((0..100).map(|n| (format!("no uuid {n}"), 4, source.clone())), "external").await;
     }
@@ -144,22 +150,139 @@ async fn a_hundred_differences_of_each_kind_are_found_and_repaired_under_load_an
     let world = Arc::new(World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await);
     world.inject().await;
     let load = Load::start(&world);
-    let wanted = BTreeMap::from([("missing", 100), ("stale", 100), ("ahead", 100), ("orphan", 100), ("stray", 100)]);
+    let wanted = BTreeMap::from([("missing", 100), ("stale", 100), ("ahead", 100), ("orphan", 100), ("stray", 100), ("content", 100)]);
 
-    let looked_at = world.catchword.audit(&whole()).await.unwrap();
+    let looked_at = world.catchword.audit(&Request { repair: false, ..repairing() }).await.unwrap();
     assert_eq!(found(&looked_at), wanted, "{looked_at:?}");
     assert_eq!((looked_at.unknown, looked_at.scheduled), (0, 0));
 
     let repaired = world.catchword.audit(&repairing()).await.unwrap();
     assert_eq!(found(&repaired), wanted, "{repaired:?}");
-    assert_eq!(repaired.scheduled, 500);
+    assert_eq!(repaired.scheduled, 600);
     eventually("everything is healed", async || world.one::<i64>("select count(*) from catchword.job where tag = 'audit'").await == 0)
         .await;
-    let after = world.catchword.audit(&whole()).await.unwrap();
+    let after = world.catchword.audit(&Request { repair: false, ..repairing() }).await.unwrap();
     assert_eq!(found(&after), BTreeMap::new(), "{after:?}");
     assert!(after.is_in_step());
 
     assert!(load.end().await > 0);
     world.settle_and_compare().await;
     world.noise_is_untouched().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_that_was_killed_goes_on_where_it_was_and_counts_nothing_twice() {
+    let world = World::new().await;
+    world.inject().await;
+    // a page, then a pause of about a minute: long enough to be killed in
+    let mut child =
+        world.binary().args(["audit", "annotation", "--repair", "--rate", "8"]).stderr(std::process::Stdio::null()).spawn().unwrap();
+    eventually("it has looked at a page", async || world.one::<i64>("select coalesce(max(looked), 0) from catchword.audit").await > 0)
+        .await;
+    child.kill().await.unwrap();
+    assert!(world.one::<bool>("select finished_at is null from catchword.audit").await);
+    let scheduled: i64 = world.one("select count(*) from catchword.job where tag = 'audit'").await;
+    assert_eq!(scheduled, world.one::<i64>("select scheduled from catchword.audit").await);
+
+    let (code, said, complained) = world.run(&["audit", "annotation", "--resume", "--json"]).await;
+    assert_eq!(code, 1, "{said}{complained}");
+    let said: Value = serde_json::from_str(&said).unwrap();
+    let counted = json!({ "missing": 100, "stale": 100, "ahead": 100, "orphan": 100, "stray": 100 });
+    assert_eq!((&said[0]["differences"], &said[0]["scheduled"]), (&counted, &json!(500)), "{said:#}");
+    assert_eq!(world.one::<i64>("select count(*) from catchword.job where tag = 'audit'").await, 500);
+
+    eventually("everything is healed", async || {
+        world.catchword.drain("test", &["annotation"]).await.unwrap();
+        world.jobs().await == 0
+    })
+    .await;
+    let (code, said, _) = world.run(&["audit", "annotation"]).await;
+    assert_eq!(code, 0, "{said}");
+    let (code, _, complained) = world.run(&["audit", "annotation", "--resume"]).await;
+    assert_eq!(code, 1);
+    assert!(complained.contains("there is no unfinished audit"), "{complained}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_point_in_time_that_is_lost_is_walked_anew() {
+    let world = World::new().await;
+    world.inject().await;
+    let mut child = world.binary().args(["audit", "annotation", "--rate", "200"]).stderr(std::process::Stdio::null()).spawn().unwrap();
+    eventually("it walks the documents", async || {
+        world.one::<bool>("select coalesce(bool_or(point_in_time is not null), false) from catchword.audit").await
+    })
+    .await;
+    child.kill().await.unwrap();
+    let open: String = world.one("select point_in_time from catchword.audit").await;
+    let (status, _) = world.http("DELETE", "/_pit", Some(json!({ "id": open }))).await;
+    assert_eq!(status, 200);
+    let (_, said, complained) = world.run(&["audit", "--resume", "--json"]).await;
+    let said: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}{complained}"));
+    assert_eq!((&said[0]["differences"]["orphan"], &said[0]["differences"]["stray"]), (&json!(100), &json!(100)), "{said:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_difference_that_a_job_will_heal_is_pending_and_one_that_was_given_up_is_dead() {
+    let world = World::new().await;
+    let (open, dead) = (world.annotate("acct:a", "open").await, world.annotate("acct:a", "dead").await);
+    world
+        .sql(&format!(
+            "with moved as (delete from catchword.job where key = '{dead}' returning *)
+             insert into catchword.dead_job (id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, reason)
+             select id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, 5, 'refused' from moved"
+        ))
+        .await;
+    let report = world.catchword.audit(&repairing()).await.unwrap();
+    assert_eq!((found(&report), report.pending, report.scheduled), (BTreeMap::from([("dead", 1)]), 1, 0), "{report:?}");
+    assert_eq!(report.examples[0].key, dead);
+    world.settle_and_compare_but_the_dead(&open).await;
+}
+
+impl World {
+    async fn settle_and_compare_but_the_dead(&self, open: &str) {
+        self.catchword.drain("test", &["annotation"]).await.unwrap();
+        assert_eq!(self.version("annotation", open).await, Some(self.revision(open).await));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_of_some_looks_at_some() {
+    let world = World::new().await;
+    world.inject().await;
+    world.behind_the_back("update annotation set updated = now() - interval '2 days' where userid <> 'acct:missing'").await;
+    let since = Request { since: Some(chrono::Utc::now() - chrono::Duration::days(1)), ..whole() };
+    let report = world.catchword.audit(&since).await.unwrap();
+    assert_eq!(found(&report), BTreeMap::from([("missing", 100)]), "{report:?}");
+    let some = world.catchword.audit(&Request { sample: Some(0.2), ..whole() }).await.unwrap();
+    assert!((1..400).contains(&some.differ()), "{some:?}");
+    let one = Request { target: Some(world.index("annotation")), ..whole() };
+    assert_eq!(world.catchword.audit(&one).await.unwrap().differ(), 500);
+    // only a whole one verifies
+    assert_eq!(world.one::<i64>("select count(*) from catchword.audit where whole").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_audited_is_said_and_nothing_is_written_down() {
+    let world = World::new().await;
+    let index = world.index("annotation");
+    for (words, sentence) in [
+        (&["audit", "nothing"][..], "nothing"),
+        (&["audit", "bystander", "--since", "2026-01-01"], "collection bystander has no period"),
+        (&["audit", "--since", "yesterday"], "is not a time"),
+        (&["audit", "--sample", "0"], "a share above 0"),
+        (&["audit", "--rate", "0"], "--rate"),
+        (&["audit", "annotation", "--index", "other-000001"], "other-000001 is no index of collection annotation; it has:"),
+        (&["audit", "--resume", "7", "--repair"], "--resume"),
+    ] {
+        let (code, said, complained) = world.run(words).await;
+        assert!(code == 2 && complained.contains(sentence), "{words:?}: {code} {said}{complained}");
+    }
+    assert_eq!(world.one::<i64>("select count(*) from catchword.audit").await, 0);
+
+    world.http("POST", &format!("/{index}/_close"), None).await;
+    let (code, _, complained) = world.run(&["audit", "annotation"]).await;
+    assert!(code == 2 && complained.contains("closed"), "{complained}");
+    world.http("POST", &format!("/{index}/_open"), None).await;
+    let (code, said, complained) = world.run(&["audit", "annotation"]).await;
+    assert_eq!(code, 0, "{said}{complained}");
 }

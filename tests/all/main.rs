@@ -51,6 +51,7 @@ mod statements;
 mod status;
 mod storm;
 mod targets;
+mod upkeep;
 mod vanished;
 mod verdicts;
 mod watched;

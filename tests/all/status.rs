@@ -163,6 +163,7 @@ async fn the_keys_of_the_json_are_stable() {
         keys(&status["collections"][0]),
         [
             "alias",
+            "audit",
             "blocked",
             "dead",
             "documents",
@@ -173,6 +174,7 @@ async fn the_keys_of_the_json_are_stable() {
             "name",
             "oldest_due_seconds",
             "paused",
+            "rebuild",
             "served",
             "uncounted",
             "waiting"

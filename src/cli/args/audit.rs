@@ -10,6 +10,11 @@ pub(in crate::cli) struct Audit {
     /// Schedule what differs, with the tag audit; a worker heals it
     #[arg(long)]
     pub repair: bool,
+    /// Compare the documents themselves too, where the versions agree
+    ///
+    /// Reads every document on both sides, so it takes several times as long. One that differs is repaired by a new revision of its row.
+    #[arg(long)]
+    pub content: bool,
     /// Only rows of the period since: a date or a time, in UTC if no zone is said
     ///
     /// By the column that the configuration calls `period`; also the deletes since. What the index shows is not walked then, so documents
@@ -26,7 +31,7 @@ pub(in crate::cli) struct Audit {
     #[arg(long, value_name = "KEYS", value_parser = clap::value_parser!(u32).range(1..))]
     pub rate: Option<u32>,
     /// Go on with an audit that was cut short: its number, or the newest
-    #[arg(long, num_args = 0..=1, value_name = "NUMBER", value_parser = number, conflicts_with_all = ["repair", "since", "sample", "index"])]
+    #[arg(long, num_args = 0..=1, value_name = "NUMBER", value_parser = number, conflicts_with_all = ["repair", "content", "since", "sample", "index"])]
     pub resume: Option<Option<i64>>,
     /// The result as JSON
     #[arg(long)]

@@ -1,0 +1,50 @@
+//! What audits and sentinels say of a collection, for `status` and the metrics.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use sqlx::types::Json;
+use sqlx::{PgConnection, Row};
+
+use crate::Error;
+
+/// What is known of a collection by its audits and sentinels.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Verified {
+    /// What was committed before this was compared by the last whole audit.
+    pub verified_up_to: Option<DateTime<Utc>>,
+    pub finished_at: Option<DateTime<Utc>>,
+    /// How many differed then, by kind; also `pending` and `unknown`.
+    pub counts: BTreeMap<String, u64>,
+    /// How many it scheduled for repair.
+    pub scheduled: u64,
+    /// How many all audits that are kept have scheduled.
+    pub repaired: u64,
+    pub running: bool,
+    /// What the sentinel noticed, until an audit came to its end.
+    pub lost: Option<String>,
+}
+
+impl Verified {
+    /// How many differed at the last audit.
+    pub fn differed(&self) -> u64 {
+        self.counts.iter().filter(|(name, _)| *name != "pending" && *name != "unknown").map(|(_, count)| count).sum()
+    }
+}
+
+/// Reads it. None: the collection is not attached.
+pub async fn verified(connection: &mut PgConnection, collection: &str) -> Result<Option<Verified>, Error> {
+    let row = sqlx::query(include_str!("verified.sql")).bind(collection).fetch_optional(connection).await?;
+    let Some(row) = row else { return Ok(None) };
+    let number = |n: Option<i64>| n.and_then(|n| n.try_into().ok()).unwrap_or(0);
+    Ok(Some(Verified {
+        verified_up_to: row.try_get("asked_at")?,
+        finished_at: row.try_get("finished_at")?,
+        counts: row.try_get::<Option<Json<BTreeMap<String, u64>>>, _>("counts")?.map(|counts| counts.0).unwrap_or_default(),
+        scheduled: number(row.try_get("scheduled")?),
+        repaired: number(row.try_get("repaired")?),
+        running: row.try_get("running")?,
+        lost: row.try_get("lost")?,
+    }))
+}

@@ -1,0 +1,68 @@
+//! Audits that are due or were asked for. One runs in a process at a time, beside everything else, and slowly if nothing is wrong.
+
+use sqlx::Row;
+use tokio_util::sync::CancellationToken;
+
+use super::Upkeep;
+use crate::audit::Report;
+use crate::{Catchword, Error};
+
+/// Keys a second of an audit that nothing is wrong with: a million takes about half an hour, and nobody notices.
+const SLOWLY: u32 = 1_000;
+/// Keys a second where an index lost writes, or commits were lost: readers miss something now.
+const QUICKLY: u32 = 20_000;
+
+impl Upkeep {
+    /// Starts one audit, if none runs in this process and one is asked for or due.
+    pub(super) async fn start_audit(&mut self, stop: &CancellationToken) -> Result<(), Error> {
+        if self.audit.as_ref().is_some_and(|audit| !audit.is_finished()) {
+            return Ok(());
+        }
+        let pool = &self.catchword.inner.pool;
+        let mut asked = sqlx::query(include_str!("asked.sql")).bind(&self.names).fetch_all(pool).await?;
+        if asked.is_empty()
+            && let Some(period) = self.catchword.config().worker.audit
+        {
+            sqlx::query(include_str!("ask_due.sql")).bind(&self.names).bind(period.as_secs_f64()).fetch_optional(pool).await?;
+            asked = sqlx::query(include_str!("asked.sql")).bind(&self.names).fetch_all(pool).await?;
+        }
+        let asked = asked.iter().map(|row| Ok((row.try_get("id")?, row.try_get("reason")?))).collect::<Result<Vec<_>, Error>>()?;
+        if !asked.is_empty() {
+            let (catchword, stop) = (self.catchword.clone(), stop.clone());
+            self.audit = Some(tokio::spawn(async move { first_that_is_free(&catchword, &asked, &stop).await }));
+        }
+        Ok(())
+    }
+}
+
+/// Runs the first audit that no other process runs.
+async fn first_that_is_free(catchword: &Catchword, asked: &[(i64, String)], stop: &CancellationToken) {
+    for (id, reason) in asked {
+        let rate = if reason == "schedule" { SLOWLY } else { QUICKLY };
+        match catchword.resume_audit(*id, Some(rate), &|_| (), stop).await {
+            Ok(report) => return say(&report, reason),
+            // another process runs it, or has just finished it
+            Err(Error::Refused(why)) => tracing::debug!("{why}"),
+            Err(Error::Stopped) => return,
+            Err(error) => return tracing::warn!("audit {id} goes on in a minute: {error}"),
+        }
+    }
+}
+
+/// One line, as an error where something was wrong.
+fn say(report: &Report, reason: &str) {
+    let (collection, looked, differ) = (&report.collection, report.looked, report.differ());
+    if report.is_in_step() {
+        tracing::info!(collection, looked, "audit ({reason}): {collection} is in step, {looked} looked at");
+    } else {
+        let (kinds, scheduled) = (&report.differences, report.scheduled);
+        tracing::error!(
+            collection,
+            looked,
+            differ,
+            scheduled,
+            ?kinds,
+            "audit ({reason}): {differ} of {collection} differ, {scheduled} are scheduled for repair"
+        );
+    }
+}

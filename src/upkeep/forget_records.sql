@@ -1,0 +1,1 @@
+select catchword.forget_records($1, $2, $3)

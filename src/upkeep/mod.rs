@@ -1,0 +1,120 @@
+//! What a worker does beside the loop, once a minute: renews the sentinels, starts audits that are due or asked for, sweeps old tombstones.
+//!
+//! It never holds up the loop. Any number of workers may do it side by side: a sentinel is renewed by the first who comes, an audit is run
+//! by whoever locks it, and a tombstone is swept under its version.
+
+mod audits;
+mod retention;
+mod sentinel;
+mod sweep;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::collection::Collection;
+use crate::{Catchword, Error};
+
+use sweep::Cursor;
+
+/// How often it looks around.
+const ROUND: Duration = Duration::from_secs(60);
+/// How often old results and dead letters are cleared away, in rounds.
+const CLEARING: u64 = 60;
+
+/// The upkeep of collections of a [`Catchword`].
+pub struct Upkeep {
+    catchword: Catchword,
+    names: Vec<String>,
+    /// The audit that runs in this process; one at a time.
+    audit: Option<JoinHandle<()>>,
+    /// How far the sweep of each collection came.
+    cursors: HashMap<String, Cursor>,
+    rounds: u64,
+    trouble: Option<String>,
+}
+
+impl Upkeep {
+    /// Of these collections; none: of all that are configured.
+    pub fn new(catchword: Catchword, collections: &[&str]) -> Upkeep {
+        let all = catchword.config().served().map(|collection| collection.name.as_str());
+        let names = all.filter(|name| collections.is_empty() || collections.contains(name)).map(str::to_owned).collect();
+        Upkeep { catchword, names, audit: None, cursors: HashMap::new(), rounds: 0, trouble: None }
+    }
+
+    /// Runs until `stop`. What fails is said when it begins, and tried again in a minute; so is a round that panicked.
+    pub async fn run(self, stop: CancellationToken) {
+        let (catchword, names) = (self.catchword.clone(), self.names.clone());
+        let mut upkeep = self;
+        loop {
+            let token = stop.clone();
+            let rounded = tokio::spawn(async move {
+                let rounded = upkeep.round(&token).await;
+                (upkeep, rounded)
+            });
+            upkeep = match rounded.await {
+                Ok((mut upkeep, rounded)) => {
+                    upkeep.note(rounded.err().map(|error| error.to_string()));
+                    upkeep
+                }
+                Err(panic) => {
+                    tracing::error!("the upkeep panicked: {panic}");
+                    Upkeep::new(catchword.clone(), &names.iter().map(String::as_str).collect::<Vec<_>>())
+                }
+            };
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = tokio::time::sleep(ROUND) => {}
+            }
+        }
+        if let Some(audit) = upkeep.audit.take() {
+            // it is cut short, and any worker goes on with it
+            audit.abort();
+        }
+    }
+
+    /// Once everything. What is wrong with one collection does not keep the others waiting; the first error is returned at the end.
+    pub async fn round(&mut self, stop: &CancellationToken) -> Result<(), Error> {
+        let mut first_error = Ok(());
+        for collection in self.workable().await {
+            for done in [self.renew_sentinels(&collection).await, self.sweep(&collection, stop).await] {
+                first_error = first_error.and(done);
+            }
+        }
+        first_error = first_error.and(self.start_audit(stop).await);
+        if self.rounds.is_multiple_of(CLEARING) {
+            first_error = first_error.and(self.clear_away().await);
+        }
+        self.rounds += 1;
+        first_error
+    }
+
+    /// The collections that are served, are not paused, and whose index may be written to.
+    async fn workable(&self) -> Vec<Arc<Collection>> {
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        let mut workable = Vec::new();
+        for collection in self.catchword.loaded(&names) {
+            let inner = &self.catchword.inner;
+            let held = inner.unverified(&collection.name).or_else(|| inner.blocked(&collection.name));
+            if collection.paused.is_none() && held.is_none() && self.catchword.why_not_send(&collection).await.is_none() {
+                workable.push(collection);
+            }
+        }
+        workable
+    }
+
+    fn note(&mut self, trouble: Option<String>) {
+        match (&self.trouble, &trouble) {
+            (before, Some(now)) if before.as_ref() != Some(now) => {
+                tracing::warn!("the upkeep failed, it is tried again in a minute: {now}")
+            }
+            (Some(_), None) => tracing::info!("the upkeep succeeds again"),
+            _ => {}
+        }
+        self.trouble = trouble;
+    }
+}

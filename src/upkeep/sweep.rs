@@ -1,0 +1,152 @@
+//! Removes tombstones that are old enough, in small bulks, in quiet minutes; then their records.
+//!
+//! A tombstone refuses late writes of its key's life. After a week (or what the configuration says, an hour at least) none can be on its way:
+//! a request is given 30 s. Each is deleted under the version that was seen, so a key that came back is not touched. Its record goes when a
+//! later look has seen that it is gone from every index, and only if it is still the same delete. Without record and document the key never
+//! was: a document that turns up all the same, from a restored index say, is an orphan, and the next audit finds it.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sqlx::Row;
+use tokio_util::sync::CancellationToken;
+
+use super::Upkeep;
+use crate::collection::Collection;
+use crate::elastic::{Answer, Has, Target};
+use crate::{Error, elastic, metrics};
+
+/// Tombstones in one bulk.
+const BULK: i32 = 500;
+/// Bulks in one round: some seven million tombstones in a day without traffic.
+const BULKS: usize = 10;
+/// The limit of one request.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// How far a sweep has come. At the end it begins anew, a few rounds later.
+#[derive(Clone, Debug)]
+pub(super) struct Cursor {
+    at: DateTime<Utc>,
+    key: String,
+    rest: u8,
+}
+
+/// Rounds to rest when there is nothing left to sweep: to ask costs a query.
+const REST: u8 = 5;
+
+impl Default for Cursor {
+    fn default() -> Cursor {
+        Cursor { at: DateTime::UNIX_EPOCH, key: String::new(), rest: 0 }
+    }
+}
+
+/// The record of a delete that is old enough.
+struct Old {
+    key: String,
+    revision: i64,
+    back: bool,
+}
+
+impl Upkeep {
+    /// Sweeps a little, if nothing is due.
+    pub(super) async fn sweep(&mut self, collection: &Collection, stop: &CancellationToken) -> Result<(), Error> {
+        let mut cursor = self.cursors.remove(&collection.name).unwrap_or_default();
+        if cursor.rest > 0 {
+            cursor.rest -= 1;
+            self.cursors.insert(collection.name.clone(), cursor);
+            return Ok(());
+        }
+        for _ in 0..BULKS {
+            if stop.is_cancelled() {
+                break;
+            }
+            let old = self.old(collection, &mut cursor).await?;
+            if old.is_empty() {
+                cursor = Cursor { rest: REST, ..Cursor::default() };
+                break;
+            }
+            self.sweep_these(collection, &old).await?;
+        }
+        self.cursors.insert(collection.name.clone(), cursor);
+        Ok(())
+    }
+
+    async fn old(&self, collection: &Collection, cursor: &mut Cursor) -> Result<Vec<Old>, Error> {
+        let rows = sqlx::query(include_str!("old_records.sql"))
+            .bind(&collection.name)
+            .bind(self.catchword.config().worker.sweep_after.as_secs_f64())
+            .bind(cursor.at)
+            .bind(&cursor.key)
+            .bind(BULK)
+            .fetch_all(&self.catchword.inner.pool)
+            .await?;
+        if let Some(last) = rows.last() {
+            (cursor.at, cursor.key) = (last.try_get("deleted_at")?, last.try_get("key")?);
+        }
+        let old =
+            rows.iter().map(|row| Ok(Old { key: row.try_get("key")?, revision: row.try_get("revision")?, back: row.try_get("back")? }));
+        old.collect()
+    }
+
+    async fn sweep_these(&self, collection: &Collection, old: &[Old]) -> Result<(), Error> {
+        let gone: Vec<&Old> = old.iter().filter(|old| !old.back).collect();
+        let mut swept = 0;
+        for target in &collection.targets {
+            let seen = self.seen(target, &gone).await?;
+            let tombstones = gone.iter().zip(&seen).filter_map(|(old, has)| Some((old.key.as_str(), tombstone(old, has)?)));
+            let tombstones: Vec<(&str, i64)> = tombstones.collect();
+            let applied = self.catchword.inner.elastic.sweep(target, &tombstones, LIMIT).await;
+            swept += applied.map_err(|answer| failed("sweep tombstones of", target, answer))?;
+        }
+        metrics::record_swept(&collection.name, swept);
+        // a later look, at every index: a delete is no proof either
+        let mut absent = vec![true; gone.len()];
+        for target in &collection.targets {
+            let seen = self.seen(target, &gone).await?;
+            absent.iter_mut().zip(&seen).for_each(|(absent, has)| *absent &= *has == Has::Absent);
+        }
+        let done = gone.iter().zip(&absent).filter(|(_, absent)| **absent).map(|(old, _)| *old);
+        // a key that came back needs its record no more: its row's number is above it
+        let done: Vec<&Old> = done.chain(old.iter().filter(|old| old.back)).collect();
+        sqlx::query(include_str!("forget_records.sql"))
+            .bind(&collection.name)
+            .bind(done.iter().map(|old| old.key.as_str()).collect::<Vec<_>>())
+            .bind(done.iter().map(|old| old.revision).collect::<Vec<_>>())
+            .execute(&self.catchword.inner.pool)
+            .await?;
+        Ok(())
+    }
+
+    async fn seen(&self, target: &Target, old: &[&Old]) -> Result<Vec<Has>, Error> {
+        let keys: Vec<&str> = old.iter().map(|old| old.key.as_str()).collect();
+        let looked = self.catchword.inner.elastic.look(target, &keys, LIMIT).await;
+        Ok(looked.map_err(|answer| failed("look at", target, answer))?)
+    }
+}
+
+/// The version of the tombstone that may go: the delete's own, or a later one. A document, or an older version, is the loop's business.
+fn tombstone(old: &Old, has: &Has) -> Option<i64> {
+    match has {
+        Has::Present(version) if version % 2 != 0 && *version >= old.revision => Some(*version),
+        _ => None,
+    }
+}
+
+fn failed(doing: &str, target: &Target, answer: Answer) -> elastic::Error {
+    elastic::Error::Request { doing: format!("{doing} {target}"), answer }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_tombstone_of_this_delete_or_a_later_one_goes() {
+        let old = Old { key: "k".into(), revision: 11, back: false };
+        assert_eq!(tombstone(&old, &Has::Present(11)), Some(11));
+        assert_eq!(tombstone(&old, &Has::Present(13)), Some(13));
+        for has in [Has::Present(9), Has::Present(10), Has::Present(12), Has::Absent, Has::Unknown("closed".into())] {
+            assert_eq!(tombstone(&old, &has), None, "{has:?}");
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What a worker does beside the loop: it notices an index that lost writes, audits by itself, and sweeps old tombstones.
+
+use catchword::upkeep::Upkeep;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::common::{World, eventually};
+
+impl World {
+    fn upkeep(&self) -> Upkeep {
+        Upkeep::new(self.catchword.clone(), &["annotation"])
+    }
+
+    /// One round, whenever the last one was.
+    async fn keep_up(&self, upkeep: &mut Upkeep) {
+        self.sql("update catchword.sentinel set renewed_at = renewed_at - interval '1 minute'").await;
+        upkeep.round(&CancellationToken::new()).await.unwrap();
+    }
+
+    async fn standing(&self) -> Value {
+        serde_json::to_value(self.catchword.status().await.unwrap()).unwrap()["collections"][0].clone()
+    }
+
+    /// Rounds and passes until the audit that was asked for has come to its end and everything is healed.
+    async fn audited_and_healed(&self, upkeep: &mut Upkeep) {
+        eventually("the audit has come to its end", async || {
+            self.keep_up(upkeep).await;
+            self.one::<i64>("select count(*) from catchword.audit where finished_at is null").await == 0
+        })
+        .await;
+        eventually("everything is healed", async || {
+            self.catchword.drain("test", &["annotation"]).await.unwrap();
+            self.jobs().await == 0
+        })
+        .await;
+        self.both_sides_agree().await;
+    }
+
+    /// Replaces the index of `annotation` by a copy that has only these documents, as a restored snapshot would.
+    async fn replace_index(&self, kept: &[(String, i64, Value)]) {
+        let index = self.index("annotation");
+        let (_, seen) = self.http("GET", &format!("/{index}"), None).await;
+        let seen = &seen[&index];
+        self.http("DELETE", &format!("/{index}"), None).await;
+        let body = json!({ "aliases": seen["aliases"], "mappings": seen["mappings"], "settings": { "number_of_replicas": 0 } });
+        let (status, answer) = self.http("PUT", &format!("/{index}"), Some(body)).await;
+        assert_eq!(status, 200, "{answer}");
+        for (key, version, source) in kept {
+            assert_eq!(self.put("annotation", key, *version, source.clone()).await, 201);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_was_replaced_by_an_old_copy_is_noticed_and_healed_by_itself() {
+    let world = World::new().await;
+    let mut upkeep = world.upkeep();
+    let old: Vec<String> = [world.in_step("acct:a", "one").await, world.in_step("acct:a", "two").await].into();
+    world.keep_up(&mut upkeep).await;
+    let mut snapshot = Vec::new();
+    for key in old.iter().map(String::as_str).chain(["catchword-sentinel"]) {
+        snapshot.push((key.to_owned(), world.version("annotation", key).await.unwrap(), world.source("annotation", key).await.unwrap()));
+    }
+    assert_eq!(snapshot[2].2, json!({ "catchword_deleted": true }));
+
+    world.sql(&format!("update annotation set text = 'newer' where id = '{}'", old[0])).await;
+    world.sql(&format!("delete from annotation where id = '{}'", old[1])).await;
+    let new = world.in_step("acct:a", "three").await;
+    world.keep_up(&mut upkeep).await;
+    assert_eq!(world.standing().await["audit"]["lost"], Value::Null);
+    assert_eq!(world.one::<i64>("select count(*) from catchword.audit").await, 0);
+
+    world.replace_index(&snapshot).await;
+    assert!(world.found("annotation").await.contains(&old[1]), "the deleted one is back");
+    world.keep_up(&mut upkeep).await;
+    let lost = world.standing().await["audit"]["lost"].as_str().map(str::to_owned);
+    assert!(lost.as_ref().is_none_or(|lost| lost.contains("another index")), "{lost:?}");
+    assert!(world.one::<bool>("select lost_at is not null from catchword.sentinel").await);
+    assert_eq!(world.one::<String>("select reason from catchword.audit").await, "lost writes");
+
+    world.audited_and_healed(&mut upkeep).await;
+    let mut left = [old[0].clone(), new];
+    left.sort();
+    assert_eq!(world.found("annotation").await.into_iter().filter(|key| left.contains(key)).count(), 2);
+    assert!(!world.found("annotation").await.contains(&old[1]));
+    let status = world.standing().await;
+    assert_eq!((&status["audit"]["lost"], &status["audit"]["scheduled"]), (&Value::Null, &json!(3)), "{status}");
+    world.noise_is_untouched().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_went_back_behind_what_it_acknowledged_is_noticed() {
+    let world = World::new().await;
+    let mut upkeep = world.upkeep();
+    world.keep_up(&mut upkeep).await;
+    let first = world.version("annotation", "catchword-sentinel").await.unwrap();
+    world.keep_up(&mut upkeep).await;
+    let second = world.version("annotation", "catchword-sentinel").await.unwrap();
+    assert!(second > first && second % 2 == 1, "{first} {second}");
+    assert_eq!(world.one::<i64>("select revision from catchword.sentinel").await, second);
+
+    // as if the last minute's writes were lost
+    world.sql("update catchword.sentinel set revision = revision + 1000").await;
+    world.keep_up(&mut upkeep).await;
+    let lost: String = world.one("select lost from catchword.sentinel").await;
+    assert!(lost.contains("went back"), "{lost}");
+    world.audited_and_healed(&mut upkeep).await;
+    assert_eq!(world.standing().await["audit"]["lost"], Value::Null);
+    // it is noticed once, not every minute
+    world.keep_up(&mut upkeep).await;
+    assert_eq!(world.one::<i64>("select count(*) from catchword.audit").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_and_counts_never_see_the_sentinel() {
+    let world = World::new().await;
+    let key = world.in_step("acct:a", "one").await;
+    let before = world.found("annotation").await;
+    world.keep_up(&mut world.upkeep()).await;
+    assert!(world.version("annotation", "catchword-sentinel").await.is_some());
+    assert_eq!(world.found("annotation").await, before);
+    assert!(before.contains(&key));
+    assert_eq!(world.standing().await["documents"], json!(before.len()));
+    let (code, said, _) = world.run(&["audit", "annotation", "--content"]).await;
+    assert_eq!(code, 0, "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_is_audited_by_itself_when_its_time_has_come_and_what_differs_is_repaired() {
+    let world = World::new().await;
+    let mut upkeep = world.upkeep();
+    let key = world.in_step("acct:a", "one").await;
+    world.put("annotation", &key, world.revision(&key).await + 100, json!({ "text": "not ours" })).await;
+    world.keep_up(&mut upkeep).await;
+    assert_eq!(world.one::<i64>("select count(*) from catchword.audit").await, 0, "it was attached a moment ago");
+    let (_, said, _) = world.run(&["status"]).await;
+    assert!(said.contains("verified  never"), "{said}");
+
+    world.sql("update catchword.collection set attached_at = now() - interval '25 hours'").await;
+    world.keep_up(&mut upkeep).await;
+    world.audited_and_healed(&mut upkeep).await;
+    assert_eq!(world.one::<String>("select reason from catchword.audit").await, "schedule");
+    let (_, said, _) = world.run(&["status"]).await;
+    assert!(said.contains("verified  up to") && said.contains("1 repaired"), "{said}");
+    world.keep_up(&mut upkeep).await;
+    assert_eq!(world.one::<i64>("select count(*) from catchword.audit").await, 1, "once a day");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_server_asks_for_an_audit_of_the_content() {
+    let world = World::new().await;
+    world.pass().await;
+    world.sql("update catchword.installation set system_identifier = system_identifier - 1").await;
+    world.pass().await;
+    let asked: Vec<String> =
+        world.all("select collection || ' ' || reason || ' ' || content || ' ' || repair from catchword.audit where collection <> 'catchword_canary' order by 1").await;
+    assert_eq!(asked, ["annotation another server true true", "bystander another server true true"]);
+    world.pass().await;
+    assert_eq!(
+        world.one::<i64>("select max(asked) from (select count(*) as asked from catchword.audit group by collection) as a").await,
+        1
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_tombstones_go_under_their_versions_and_their_records_after_them() {
+    let world = World::new().await;
+    let mut upkeep = world.upkeep();
+    let keys = [("gone"), ("back"), ("young"), ("hidden")];
+    let mut ids = Vec::new();
+    for name in keys {
+        ids.push(world.in_step("acct:a", name).await);
+    }
+    let [gone, back, young, hidden] = [&ids[0], &ids[1], &ids[2], &ids[3]];
+    world.sql(&format!("update annotation set deleted = true where id = '{hidden}'")).await;
+    world.sql(&format!("delete from annotation where id in ('{gone}', '{back}', '{young}')")).await;
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    let tombstone = world.version("annotation", gone).await.unwrap();
+    world
+        .sql(&format!(
+            "insert into annotation (id, userid, text, target_uri, target_uri_normalized) values ('{back}', 'acct:a', 'again', 'u', 'u')"
+        ))
+        .await;
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    let came_back = world.version("annotation", back).await;
+    world
+        .sql(&format!(
+            "update catchword.tombstone set deleted_at = now() - interval '8 days' where key <> '{young}' and collection = 'annotation'"
+        ))
+        .await;
+
+    // there is work to do
+    let busy = world.annotate("acct:a", "due").await;
+    world.keep_up(&mut upkeep).await;
+    assert_eq!(world.version("annotation", gone).await, Some(tombstone));
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+
+    let mut upkeep = world.upkeep();
+    world.keep_up(&mut upkeep).await;
+    assert_eq!(world.version("annotation", gone).await, None);
+    assert_eq!(world.version("annotation", back).await, came_back);
+    assert!(world.version("annotation", young).await.is_some() && world.version("annotation", hidden).await.is_some());
+    let left: Vec<String> = world.all("select key from catchword.tombstone where collection = 'annotation'").await;
+    assert!(left.contains(young) && !left.contains(gone) && !left.contains(back), "{left:?}");
+
+    // what never was stays so, whoever asks for it
+    world.sql(&format!("select catchword.schedule('annotation', array['{gone}', '{back}', '{busy}'])")).await;
+    world.settle_and_compare().await;
+    assert_eq!(world.version("annotation", gone).await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tombstone_that_another_delete_replaced_meanwhile_keeps_its_record() {
+    let world = World::new().await;
+    let key = world.in_step("acct:a", "text").await;
+    world.sql(&format!("delete from annotation where id = '{key}'")).await;
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    let old: i64 = world.one(&format!("select revision from catchword.tombstone where key = '{key}'")).await;
+    // deleted again, between the sweep's look and its forgetting
+    world.sql(&format!("select catchword.record_gone('annotation', array['{key}'])")).await;
+    let forgotten: i64 = world.one(&format!("select catchword.forget_records('annotation', array['{key}'], array[{old}::bigint])")).await;
+    assert_eq!(forgotten, 0);
+    assert!(world.one::<i64>(&format!("select revision from catchword.tombstone where key = '{key}'")).await > old);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_dead_letter_goes_only_when_its_key_is_in_step() {
+    let world = World::new().await;
+    let (fine, missing) = (world.in_step("acct:a", "fine").await, world.annotate("acct:a", "missing").await);
+    world.sql("delete from catchword.job").await;
+    for (n, key) in [&fine, &missing].into_iter().enumerate() {
+        world
+            .sql(&format!(
+                "insert into catchword.dead_job (id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, died_at, reason)
+                 values (-{n} - 1, 'index', 'annotation', '{key}', now(), now(), now(), 1, 'test', 5, now() - interval '8 days', 'refused')"
+            ))
+            .await;
+    }
+    world.keep_up(&mut world.upkeep()).await;
+    assert_eq!(world.all::<String>("select key from catchword.dead_job where id < 0").await, [missing]);
+}
