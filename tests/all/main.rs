@@ -18,6 +18,7 @@ mod deploy;
 mod direct;
 mod doctor;
 mod documents;
+mod drift;
 mod elastic;
 mod faults;
 mod freeze;
