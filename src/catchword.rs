@@ -59,6 +59,8 @@ struct Known {
     lagging: BTreeMap<String, String>,
     /// Collections whose rebuild a worker could not finish.
     tending: BTreeMap<String, String>,
+    /// What is due because a mapping file or a view changed. Nothing is held up by it.
+    drifted: BTreeMap<String, String>,
     /// Collections whose view or mapping is at fault: over half of the last batch was refused with one error.
     refusing: BTreeMap<String, String>,
 }
@@ -309,6 +311,15 @@ impl Inner {
         match note(&mut self.lock().tending, name, why.as_ref()) {
             Some(Some(why)) => tracing::error!(collection = name, "{why}"),
             Some(None) => tracing::info!(collection = name, "the rebuild went on"),
+            None => {}
+        }
+    }
+
+    /// Takes note of what is due because a mapping file or a view changed. Said when it begins and ends.
+    pub fn note_drift(&self, name: &str, due: Option<String>) {
+        match note(&mut self.lock().drifted, name, due.as_ref()) {
+            Some(Some(due)) => tracing::warn!(collection = name, "{due}"),
+            Some(None) => tracing::info!(collection = name, "mapping and view are as the index was filled"),
             None => {}
         }
     }

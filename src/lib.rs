@@ -9,6 +9,7 @@ pub mod sync;
 pub mod alarm;
 pub mod audit;
 pub mod doctor;
+pub mod drift;
 pub mod explain;
 pub mod migrate;
 pub mod operate;

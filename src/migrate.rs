@@ -26,6 +26,10 @@ pub struct Done {
     pub attached: Attached,
     pub alias: String,
     pub index: Ensured,
+    /// Fields that were added to the index's mapping.
+    pub added: Vec<String>,
+    /// What is due because the mapping file or the view changed since the index was filled.
+    pub due: Option<String>,
 }
 
 impl Catchword {
@@ -52,9 +56,25 @@ impl Catchword {
             let plan = self.index_plan(config, installation)?;
             let index = self.inner.elastic.ensure_index(&plan).await?;
             collection::set_targets(pool, &config.name, index.target.index()).await?;
-            done.push(Done { collection: config.name.clone(), attached, alias: plan.alias, index });
+            let (added, due) = self.bring_in_line(config, &plan).await?;
+            done.push(Done { collection: config.name.clone(), attached, alias: plan.alias, index, added, due });
         }
         Ok((applied, done))
+    }
+
+    /// Adds the fields that the mapping file has and the index lacks. What an index that is there cannot take is said, and left as it is.
+    async fn bring_in_line(&self, config: &config::Collection, plan: &IndexPlan) -> Result<(Vec<String>, Option<String>), Error> {
+        let drift = self.drift(config).await?;
+        if drift.rebuilding || !drift.mapping.changed.is_empty() {
+            return Ok((Vec::new(), drift.due()));
+        }
+        let attached = collection::load(&mut *self.inner.pool.acquire().await?, config, &self.inner.prefix).await?;
+        let mut added = Vec::new();
+        for target in &attached.targets {
+            let found = self.inner.elastic.bring_in_line(plan, target).await?;
+            added.extend(found.added.into_iter().filter(|_| Some(target) == attached.readers_target()));
+        }
+        Ok((added, self.drift(config).await?.due()))
     }
 
     /// The index of a collection as it would be created.

@@ -55,6 +55,8 @@ pub struct CollectionStatus {
     pub served: bool,
     /// A rebuild that is under way, or whose old index is kept.
     pub rebuild: Option<Standing>,
+    /// What is due because the mapping file or the view changed since the index was filled.
+    pub drift: Option<String>,
     /// What audits and sentinels say of it.
     pub audit: Option<Verified>,
 }
@@ -85,7 +87,8 @@ impl Catchword {
         let configs = &self.inner.config.collections;
         let alias = |config: &config::Collection| format!("{}{}", self.inner.prefix, config.index);
         let counting = join_all(configs.iter().map(|config| self.count(alias(config))));
-        let (counts, asked) = tokio::join!(counting, tokio::time::timeout(POSTGRES, self.in_postgres()));
+        let drifting = join_all(configs.iter().map(|config| self.due(config)));
+        let (counts, drifts, asked) = tokio::join!(counting, drifting, tokio::time::timeout(POSTGRES, self.in_postgres()));
         let (known, away) = match asked {
             Ok(Ok(known)) => (known, None),
             Ok(Err(error)) if error.is_absence() => (InPostgres::default(), Some(error.to_string())),
@@ -94,7 +97,7 @@ impl Catchword {
         };
         let mut known_collections = known.collections.into_iter();
         let mut collections = Vec::new();
-        for (config, counted) in configs.iter().zip(counts) {
+        for ((config, counted), drift) in configs.iter().zip(counts).zip(drifts) {
             let known_collection = known_collections.next();
             let serving = || known.workers.iter().filter(|worker| worker.is_alive() && worker.collections.contains(&config.name));
             let said = serving().find_map(|worker| worker.blocked.get(&config.name)?.as_str().map(str::to_owned));
@@ -111,6 +114,7 @@ impl Catchword {
                 uncounted: counted.err(),
                 served: serving().next().is_some(),
                 rebuild: known.rebuilds.iter().find(|standing| standing.rebuild.collection == config.name).cloned(),
+                drift,
             });
         }
         Ok(Status { postgres: away, collections, workers: known.workers, unserved: known.unserved, reindexes: known.reindexes })
@@ -133,6 +137,11 @@ impl Catchword {
         let names: Vec<&str> = self.inner.config.collections.iter().map(|config| config.name.as_str()).collect();
         known.rebuilds = rebuild::standing(connection, &names).await?;
         Ok(known)
+    }
+
+    /// What cannot be asked is shown as such elsewhere.
+    async fn due(&self, config: &config::Collection) -> Option<String> {
+        tokio::time::timeout(ELASTICSEARCH, self.drift(config)).await.ok()?.ok()?.due()
     }
 
     async fn count(&self, alias: String) -> Result<u64, String> {
@@ -234,6 +243,9 @@ impl fmt::Display for CollectionStatus {
         }
         if let Some(standing) = &self.rebuild {
             writeln!(f, "  rebuild   {standing}")?;
+        }
+        if let Some(due) = &self.drift {
+            writeln!(f, "  drift     {due}")?;
         }
         if let Some(audit) = &self.audit {
             writeln!(f, "  verified  {}", verified(&self.name, audit))?;

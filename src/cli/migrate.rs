@@ -37,6 +37,13 @@ async fn real_run(catchword: &Catchword) -> anyhow::Result<()> {
         if done.collection == CANARY {
             continue;
         }
+        if !done.added.is_empty() {
+            say(format_args!("{:<11} added to the mapping: {}\n", "", done.added.join(", ")))?;
+            say(format_args!("{:<11} documents have them when the view does: catchword reindex {} --all --anew\n", "", done.collection))?;
+        }
+        if let Some(due) = done.due.filter(|_| done.attached == Attached::Unchanged) {
+            say(format_args!("{:<11} {due}\n", ""))?;
+        }
         if matches!(done.attached, Attached::Stale(_)) || done.index.done == Done::Created {
             say(format_args!("{:<11} rows that were there before are not indexed yet: catchword reindex {} --all\n", "", done.collection))?;
         }

@@ -188,6 +188,7 @@ fn does(stage: Stage) -> &'static str {
         Stage::Keep => "readers see it",
         Stage::Drop => "drops the one that they no longer see",
         Stage::Abort => "drops the new index",
-        Stage::Done | Stage::Aborted => "over",
+        Stage::Done => "the one that they no longer see is dropped",
+        Stage::Aborted => "the new index is dropped",
     }
 }

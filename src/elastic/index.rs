@@ -5,13 +5,16 @@
 
 mod belongs;
 mod beside;
+mod difference;
 mod drop;
 mod ensure;
 mod identity;
+mod line;
 mod plan;
 mod room;
 mod seen;
 
+pub use difference::Difference;
 pub use ensure::{Done, Ensured};
 pub use plan::IndexPlan;
 pub(super) use plan::shown_to_readers;

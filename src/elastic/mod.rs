@@ -30,7 +30,7 @@ pub use address::{Address, Credentials, Transport};
 pub use answer::Answer;
 pub use bulk::{Body, MAX_DOCUMENT_BYTES, Refresh, Write};
 pub use client::Elastic;
-pub use index::{Done, Ensured, IndexPlan, Room};
+pub use index::{Difference, Done, Ensured, IndexPlan, Room};
 pub use look::Has;
 pub use point_in_time::Page;
 pub(crate) use redact::redact;

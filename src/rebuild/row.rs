@@ -133,6 +133,11 @@ impl Rebuild {
         self.keep_seconds > 0.0 && !self.overdue
     }
 
+    /// Do readers still see the old index, and only because it is not through yet?
+    pub fn is_before_the_swap(&self) -> bool {
+        matches!(self.stage, Stage::Create | Stage::Fill | Stage::Drain | Stage::Verify | Stage::Swap)
+    }
+
     /// The one of its two indices that readers do not see.
     pub fn kept_index(&self) -> &str {
         if self.targets.first() == Some(&self.old_index) { &self.new_index } else { &self.old_index }

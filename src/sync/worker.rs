@@ -148,6 +148,7 @@ impl Worker {
         self.catchword.note_server().await?;
         self.catchword.refresh().await?;
         self.catchword.tend_rebuilds().await?;
+        self.catchword.note_drift().await;
         self.renew().await
     }
 

@@ -9,6 +9,7 @@
 #[path = "../all/common/mod.rs"]
 mod common;
 
+mod rebuild;
 mod reindex;
 mod worker;
 

@@ -76,12 +76,6 @@ impl SeenIndex {
         self.mappings.meta.get("catchword")?.get("rebuild")?.as_i64()
     }
 
-    /// The digest of the file that it was made from, or last brought in line with.
-    #[expect(dead_code, reason = "drift")]
-    pub fn mapping_digest(&self) -> Option<&str> {
-        self.owner("mapping")
-    }
-
     fn owner(&self, part: &str) -> Option<&str> {
         self.mappings.meta.get("catchword")?.get(part)?.as_str()
     }

@@ -1,0 +1,75 @@
+//! What changed since an index was filled: its mapping file, or the view that its documents are built by; and what is due.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::elastic::Difference;
+use crate::{Catchword, Error, collection, config};
+
+/// What changed since the index of a collection was filled.
+#[derive(Clone, Debug, Serialize)]
+pub struct Drift {
+    pub collection: String,
+    /// How the index that readers see differs from the mapping file.
+    pub mapping: Difference,
+    /// The view, or a view or function below it, has another definition than documents were built with.
+    pub view_changed: bool,
+    /// Is a rebuild under way? It takes care of both.
+    pub rebuilding: bool,
+}
+
+impl Catchword {
+    /// What changed in the mapping file or the view of a collection since its index was filled. It changes nothing.
+    pub async fn drift(&self, config: &config::Collection) -> Result<Drift, Error> {
+        let mut connection = self.inner.pool.acquire().await?;
+        let attached = collection::load(&mut connection, config, &self.inner.prefix).await?;
+        let installation = collection::installation(&mut connection).await?;
+        let view_changed = attached.view_changed(&mut connection).await?;
+        let rebuilding =
+            crate::rebuild::unfinished(&mut connection, &[&config.name]).await?.iter().any(|rebuild| rebuild.is_before_the_swap());
+        drop(connection);
+        let mapping = match attached.readers_target() {
+            Some(target) if !rebuilding => self.inner.elastic.difference(&self.index_plan(config, installation)?, target).await?,
+            _ => Difference::default(),
+        };
+        Ok(Drift { collection: config.name.clone(), mapping, view_changed, rebuilding })
+    }
+
+    /// Says once what drifted, and once that nothing does any more: a worker, at its ticks. What cannot be asked is another's to say.
+    pub(crate) async fn note_drift(&self) {
+        for config in &self.inner.config.collections {
+            if let Ok(drift) = self.drift(config).await {
+                self.inner.note_drift(&config.name, drift.due());
+            }
+        }
+    }
+}
+
+impl Drift {
+    /// What is due, in a sentence; none: nothing.
+    pub fn due(&self) -> Option<String> {
+        let name = &self.collection;
+        match (&self.mapping, self.view_changed) {
+            _ if self.rebuilding => None,
+            (mapping, _) if !mapping.changed.is_empty() => {
+                let first = mapping.changed[0].as_str();
+                let more = if mapping.changed.len() > 1 { format!(" and {} more", mapping.changed.len() - 1) } else { String::new() };
+                Some(format!(
+                    "the mapping file changed, and an index that is there cannot take it ({first}{more}): catchword rebuild {name}"
+                ))
+            }
+            (mapping, _) if !mapping.added.is_empty() => {
+                Some(format!("the mapping file has new fields ({}): catchword migrate", mapping.added.join(", ")))
+            }
+            (_, true) => Some(format!("the view changed since documents were built by it: catchword reindex {name} --all --anew")),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Drift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.due().as_deref().unwrap_or("as it was filled"))
+    }
+}

@@ -1,0 +1,48 @@
+//! Brings an index in line with its file, as far as an index that is there can be.
+
+use bytes::Bytes;
+use elasticsearch::http::Method;
+use serde_json::{Value, json};
+
+use super::difference::{Difference, Live};
+use super::plan::IndexPlan;
+use crate::elastic::ask::parse;
+use crate::elastic::{Elastic, Error, Target, percent};
+
+impl Elastic {
+    /// How an index differs from its file.
+    pub async fn difference(&self, plan: &IndexPlan, target: &Target) -> Result<Difference, Error> {
+        Difference::between(plan, &self.live(target).await?)
+    }
+
+    /// Adds the fields that the file has and the index lacks, in one request: all of them or none. Where something else changed, nothing
+    /// is added: that is a rebuild's. Doing it again changes nothing.
+    pub async fn bring_in_line(&self, plan: &IndexPlan, target: &Target) -> Result<Difference, Error> {
+        let found = self.difference(plan, target).await?;
+        if found.changed.is_empty() && found.other_file {
+            // the digest goes with it: the index is in line with this file now
+            let body = json!({ "properties": found.additions, "_meta": self.meta(plan, target).await? });
+            let path = format!("/{}/_mapping", percent::encode(target.index()));
+            self.ask(&format!("add fields to {target}"), Method::Put, &path, &[], Some(Bytes::from(body.to_string()))).await?;
+        }
+        Ok(found)
+    }
+
+    /// The index's `_meta` with what the file says now; what a rebuild wrote into it stays.
+    async fn meta(&self, plan: &IndexPlan, target: &Target) -> Result<Value, Error> {
+        let mut meta = plan.mappings()?["_meta"].take();
+        let rebuild = self.see(&[target.index()]).await?.get(target.index()).and_then(|seen| seen.rebuild());
+        if let Some(rebuild) = rebuild {
+            meta["catchword"]["rebuild"] = rebuild.into();
+        }
+        Ok(meta)
+    }
+
+    async fn live(&self, target: &Target) -> Result<Live, Error> {
+        let doing = format!("look at the mapping of {target}");
+        let query = [("flat_settings", "true"), ("filter_path", "*.mappings,*.settings")];
+        let body = self.ask(&doing, Method::Get, &format!("/{}", percent::encode(target.index())), &query, None).await?;
+        let mut all: std::collections::BTreeMap<String, Live> = parse(&doing, &body)?;
+        all.remove(target.index()).ok_or_else(|| Error::NoIndex { index: target.index().to_owned() })
+    }
+}

@@ -1,0 +1,152 @@
+//! A mapping file or a view that changed after the index was filled: noticed, and said what is due.
+
+use serde_json::{Value, json};
+
+use crate::common::{Layout, World, eventually};
+
+impl World {
+    fn change_mapping(&self, change: impl FnOnce(&mut Value)) {
+        let path = self.folder.join("annotation.json");
+        let mut file: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        change(&mut file);
+        std::fs::write(&path, file.to_string()).unwrap();
+    }
+
+    async fn due(&self) -> Option<String> {
+        let config = self.catchword.config().collection(Some("annotation")).unwrap();
+        self.catchword.drift(config).await.unwrap().due()
+    }
+
+    /// The mapping of the index that readers see, without what is catchword's own.
+    async fn live_mapping(&self) -> Value {
+        let index = self.targets("annotation").await.remove(0);
+        let (_, found) = self.http("GET", &format!("/{index}/_mapping"), None).await;
+        found[&index]["mappings"].clone()
+    }
+
+    /// The document's body gets a field more.
+    async fn widen_view(&self) {
+        self.sql("create or replace view annotation_document as select id as key, catchword_revision as revision, json_build_object('userid', userid, 'lang', 'en') as body from annotation where not deleted").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_that_are_only_added_are_added_by_migrate_and_then_the_view_may_have_them() {
+    let world = World::new().await;
+    let key = world.in_step("acct:a", "x").await;
+    assert_eq!(world.due().await, None);
+    world.change_mapping(|file| {
+        file["mappings"]["properties"]["lang"] = json!({ "type": "keyword" });
+        file["mappings"]["properties"]["text"]["fields"] = json!({ "raw": { "type": "keyword" } });
+        file["mappings"]["properties"]["document"]["properties"]["license"] = json!({ "type": "keyword" });
+    });
+    assert_eq!(world.due().await.as_deref(), Some("the mapping file has new fields (document.license, lang, text.raw): catchword migrate"));
+    let (_, status, _) = world.run(&["status"]).await;
+    assert!(status.contains("drift     the mapping file has new fields"), "{status}");
+
+    let (code, said, errors) = world.run(&["migrate"]).await;
+    assert_eq!(code, 0, "{errors}");
+    assert!(said.contains("added to the mapping: document.license, lang, text.raw"), "{said}");
+    let mapping = world.live_mapping().await;
+    assert_eq!(mapping["properties"]["lang"]["type"], "keyword");
+    assert_eq!(mapping["properties"]["text"]["fields"]["raw"]["type"], "keyword");
+    assert_eq!(mapping["_meta"]["catchword"]["collection"], "annotation", "it is still ours: {mapping}");
+    assert_eq!(world.due().await, None);
+    let (_, said, _) = world.run(&["migrate"]).await;
+    assert!(!said.contains("mapping"), "repeating it changes nothing: {said}");
+
+    world.widen_view().await;
+    assert_eq!(
+        world.due().await.as_deref(),
+        Some("the view changed since documents were built by it: catchword reindex annotation --all --anew")
+    );
+    // scheduling everything without a new floor writes nothing anew
+    assert_eq!(world.run(&["reindex", "annotation", "--all", "--yes"]).await.0, 0);
+    assert!(world.due().await.is_some());
+    assert_eq!(world.run(&["reindex", "annotation", "--all", "--anew", "--yes"]).await.0, 0);
+    assert_eq!(world.due().await, None);
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    assert_eq!(world.source("annotation", &key).await.unwrap()["lang"], "en");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_index_cannot_take_is_a_rebuilds_and_nothing_of_it_is_done_by_migrate() {
+    let world = World::new().await;
+    world.in_step("acct:a", "x").await;
+    world.change_mapping(|file| {
+        file["mappings"]["properties"]["lang"] = json!({ "type": "keyword" });
+        file["mappings"]["properties"]["text"] = json!({ "type": "keyword" });
+    });
+    let before = world.live_mapping().await;
+    let due = world.due().await.unwrap();
+    assert!(due.contains("text: analyzer is not said, was standard and 1 more") && due.ends_with("catchword rebuild annotation"), "{due}");
+    let (code, said, errors) = world.run(&["migrate"]).await;
+    assert_eq!(code, 0, "{errors}");
+    assert!(said.contains("catchword rebuild annotation"), "{said}");
+    assert_eq!(world.live_mapping().await, before, "nothing half done");
+
+    let (code, _, errors) = world.run(&["rebuild", "annotation", "--keep", "0s", "--yes"]).await;
+    assert_eq!(code, 0, "{errors}");
+    assert_eq!(world.due().await, None);
+    assert_eq!(world.live_mapping().await["properties"]["text"]["type"], "keyword");
+    assert_eq!(world.live_mapping().await["properties"]["lang"]["type"], "keyword");
+    world.settle_and_compare().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_and_a_view_below_the_view_are_part_of_it() {
+    let world = World::new().await;
+    world.sql("create function label(text) returns text language sql immutable as 'select $1'; create view below as select id, catchword_revision, deleted, label(userid) as userid from annotation").await;
+    world.sql("create or replace view annotation_document as select id as key, catchword_revision as revision, json_build_object('userid', userid) as body from below where not deleted").await;
+    assert_eq!(world.run(&["reindex", "annotation", "--all", "--anew", "--yes"]).await.0, 1, "there is nothing yet");
+    world.in_step("acct:a", "x").await;
+    assert_eq!(world.run(&["reindex", "annotation", "--all", "--anew", "--yes"]).await.0, 0);
+    assert_eq!(world.due().await, None);
+    for change in [
+        "create or replace function label(text) returns text language sql immutable as 'select upper($1)'",
+        "create or replace view below as select id, catchword_revision, deleted, label(groupid) as userid from annotation",
+    ] {
+        world.sql(change).await;
+        assert!(world.due().await.unwrap().contains("--anew"), "{change}");
+        assert_eq!(world.run(&["reindex", "annotation", "--all", "--anew", "--yes"]).await.0, 0);
+        assert_eq!(world.due().await, None);
+    }
+}
+
+/// Where the view changed, the new index must not hold other documents under the numbers that the old one has.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rebuild_after_a_change_of_the_view_writes_everything_anew_to_both() {
+    let world = World::new().await;
+    let key = world.in_step("acct:a", "x").await;
+    let before = world.version("annotation", &key).await;
+    world.sql("create or replace view annotation_document as select id as key, catchword_revision as revision, json_build_object('userid', upper(userid)) as body from annotation where not deleted").await;
+    let (code, _, errors) = world.run(&["rebuild", "annotation"]).await;
+    assert_eq!(code, 0, "{errors}");
+    assert!(world.version("annotation", &key).await > before, "the old index has it anew too");
+    assert_eq!(world.due().await, None);
+    world.settle_and_compare().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_says_what_is_due_and_goes_on() {
+    let world = World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await;
+    let key = world.in_step("acct:a", "x").await;
+    world.sql("create or replace view annotation_document as select id as key, catchword_revision as revision, json_build_object('userid', userid) as body from annotation where not deleted").await;
+    let mut worker = world.binary();
+    worker.args(["worker", "--listen", "127.0.0.1:0"]).stderr(std::process::Stdio::piped());
+    let mut worker = worker.spawn().unwrap();
+    let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(worker.stderr.take().unwrap()));
+    let said = tokio::time::timeout(std::time::Duration::from_secs(120), async {
+        loop {
+            let line = lines.next_line().await.unwrap().unwrap();
+            if line.contains("catchword reindex annotation --all --anew") {
+                return line;
+            }
+        }
+    });
+    said.await.expect("it says so");
+    tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+    world.sql(&format!("update annotation set userid = 'acct:b' where id = '{key}'")).await;
+    eventually("and goes on", async || world.source("annotation", &key).await.is_some_and(|source| source["userid"] == "acct:b")).await;
+    worker.kill().await.unwrap();
+}
