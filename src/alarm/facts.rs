@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::held_back::{HeldBack, held_back};
 use super::thresholds::LATELY_SECONDS;
+use crate::audit::{Verified, verified};
 use crate::collection::{self, Collection};
 use crate::config::CANARY;
 use crate::job::{self, Census, Letters, OldestDue};
@@ -27,6 +28,8 @@ pub struct Facts {
     /// Collections that have jobs and are neither configured here nor served by a living worker.
     pub unserved: Vec<String>,
     pub held_back: Vec<HeldBack>,
+    /// How long ago the canary was last changed; none: there is none, or it is paused.
+    pub canary_seconds: Option<f64>,
     /// Why Elasticsearch does not answer; none: it does.
     pub elasticsearch: Option<String>,
 }
@@ -43,6 +46,10 @@ pub struct CollectionFacts {
     /// Why it cannot be worked on, found just now.
     pub blocked: Option<String>,
     pub switched: Option<Switched>,
+    /// What audits and sentinels say of it; none: it is not attached.
+    pub verified: Option<Verified>,
+    /// How long ago all of it was compared, or else attached.
+    pub unaudited_seconds: f64,
 }
 
 /// A sign that the server lost commits.
@@ -58,6 +65,7 @@ struct Standing {
     paused_why: Option<String>,
     switched_seconds: Option<f64>,
     switched_how: Option<String>,
+    unaudited_seconds: Option<f64>,
 }
 
 impl Catchword {
@@ -88,6 +96,9 @@ impl Catchword {
         collection::refuse_standby(connection).await?;
         migrate::check_version(connection).await?;
         let mut facts = Facts { workers: workers(connection).await?, held_back: held_back(connection).await?, ..Facts::default() };
+        if self.inner.config.worker.canary {
+            facts.canary_seconds = sqlx::query_scalar(include_str!("canary.sql")).bind(CANARY).fetch_optional(&mut *connection).await?;
+        }
         let mut loaded = Vec::new();
         for config in &self.inner.config.collections {
             let (found, collection) = of_collection(connection, config, &self.inner.prefix).await?;
@@ -142,6 +153,8 @@ async fn of_collection(
         letters: job::letters(connection, name, LATELY_SECONDS).await?,
         paused: standing.paused_seconds.map(|seconds| (seconds, standing.paused_why.unwrap_or_default())),
         blocked: refused.or(problem.map(|problem| format!("{problem}: run `catchword migrate`"))),
+        verified: verified(connection, name).await?,
+        unaudited_seconds: standing.unaudited_seconds.unwrap_or(0.0),
         switched: standing.switched_seconds.map(|seconds| Switched { seconds, how: standing.switched_how.unwrap_or_default() }),
     };
     Ok((facts, loaded))

@@ -3,7 +3,7 @@
 mod collection;
 mod words;
 
-use super::thresholds::{HELD_BACK_SECONDS, HELD_BACK_TRANSACTIONS, PASSLESS_SECONDS};
+use super::thresholds::{HELD_BACK_SECONDS, HELD_BACK_TRANSACTIONS, PASSLESS_SECONDS, PRODUCERLESS_SECONDS};
 use super::{Check, Facts, HeldBack, Level};
 use crate::sync::WorkerRow;
 use words::{span, unwell, well};
@@ -12,7 +12,7 @@ use words::{span, unwell, well};
 pub fn judge(facts: &Facts) -> Vec<Check> {
     let living: Vec<&WorkerRow> = facts.workers.iter().filter(|worker| worker.is_alive()).collect();
     let mut checks = vec![elasticsearch(facts.elasticsearch.as_deref()), passes(&living), breaker(&living), vacuum(&facts.held_back)];
-    checks.push(unserved(&facts.unserved));
+    checks.extend([producer(facts.canary_seconds, &living), unserved(&facts.unserved)]);
     for collection in &facts.collections {
         let serving: Vec<&WorkerRow> = living.iter().copied().filter(|worker| worker.collections.contains(&collection.name)).collect();
         checks.extend(collection::judge(collection, &serving));
@@ -59,6 +59,21 @@ fn breaker(living: &[&WorkerRow]) -> Check {
             format!("the worker on {} leaves elasticsearch alone for now: {}", worker.host, worker.breaker),
             "mend what it says; it tries again by itself every minute",
         ),
+    }
+}
+
+/// The canary leaves a job each minute through the same triggers as every write. Without a worker nobody stirs it, and that is told elsewhere.
+fn producer(canary_seconds: Option<f64>, living: &[&WorkerRow]) -> Check {
+    let name = "CatchwordProducerStopped";
+    match canary_seconds {
+        Some(seconds) if seconds > PRODUCERLESS_SECONDS && !living.is_empty() => unwell(
+            name,
+            None,
+            format!("workers live, and not even the canary was changed for {}: writes to Postgres may fail or leave no jobs", span(seconds)),
+            "catchword doctor looks at the triggers; read the worker's log",
+        ),
+        Some(_) => well(name, None, "the canary leaves its jobs"),
+        None => well(name, None, "there is no canary to tell by"),
     }
 }
 

@@ -1,6 +1,8 @@
--- A pause, and the newest sign that the server lost commits which no whole reindex or audit of the content has answered since. A restart alone is no such sign.
+-- A pause, how long ago the last whole audit ended or the attaching was, and the newest sign that the server lost commits which no whole reindex or audit of the content has answered since. A restart alone is no such sign.
 select (select extract(epoch from now() - p.since)::float8 from catchword.pause p where p.collection = $1) as paused_seconds,
        (select format('by %s: %s', p.by, p.reason) from catchword.pause p where p.collection = $1) as paused_why,
+       (select extract(epoch from now() - greatest(c.attached_at, (select max(a.finished_at) from catchword.audit a where a.collection = $1 and a.whole)))::float8
+          from catchword.collection c where c.name = $1) as unaudited_seconds,
        extract(epoch from now() - switched.at)::float8 as switched_seconds, switched.detail as switched_how
   from (values (1)) as one (row)
   left join lateral (

@@ -17,6 +17,10 @@ pub(super) const BULK_DUE_SECONDS: f64 = 6.0 * 3_600.0;
 pub(super) const LATELY_SECONDS: f64 = 3_600.0;
 /// Ten ticks, and the longest pass takes less than one.
 pub(super) const PASSLESS_SECONDS: f64 = 600.0;
+/// A canary is stirred each minute by whatever worker lives; a quarter of an hour without is no deploy.
+pub(super) const PRODUCERLESS_SECONDS: f64 = 900.0;
+/// The schedule is a day or a week, and a day of grace.
+pub(super) const UNAUDITED_SECONDS: f64 = 691_200.0;
 /// Half a working day: a pause is for a deploy or a repair.
 pub(super) const PAUSED_SECONDS: f64 = 4.0 * 3_600.0;
 /// The job table lives by insert and delete; after an hour of full work its dead rows outnumber the living a thousand times.

@@ -3,12 +3,13 @@
 use super::super::thresholds::*;
 use super::super::{Check, CollectionFacts, Level};
 use super::words::{counted, jobs, span, unwell, well};
+use crate::audit::Verified;
 use crate::sync::WorkerRow;
 
 const START: &str = "start one: catchword worker";
 
 /// Everything about one collection; `serving` are its living workers.
-pub(super) fn judge(collection: &CollectionFacts, serving: &[&WorkerRow]) -> [Check; 10] {
+pub(super) fn judge(collection: &CollectionFacts, serving: &[&WorkerRow]) -> [Check; 13] {
     [
         worker_absent(collection, serving),
         consumer_stopped(collection, serving),
@@ -20,6 +21,9 @@ pub(super) fn judge(collection: &CollectionFacts, serving: &[&WorkerRow]) -> [Ch
         ahead(collection),
         switched(collection),
         paused(collection),
+        lost_writes(collection),
+        audit_drift(collection),
+        audit_stale(collection),
     ]
 }
 
@@ -139,6 +143,44 @@ fn paused(collection: &CollectionFacts) -> Check {
         }
         _ => well(name, Some(collection), "not paused for long"),
     }
+}
+
+fn lost_writes(collection: &CollectionFacts) -> Check {
+    let name = "CatchwordIndexLostWrites";
+    match collection.verified.as_ref().and_then(|verified| verified.lost.as_deref()) {
+        None => well(name, Some(collection), "the index has what it confirmed"),
+        Some(lost) => unwell(
+            name,
+            Some(collection),
+            lost.into(),
+            "find out what became of the index; a worker audits and repairs by itself, or: catchword audit NAME --repair",
+        )
+        .named(&collection.name),
+    }
+}
+
+fn audit_drift(collection: &CollectionFacts) -> Check {
+    let name = "CatchwordAuditDrift";
+    match collection.verified.as_ref().map_or(0, Verified::differed) {
+        0 => well(name, Some(collection), "the last audit found nothing"),
+        n => unwell(
+            name,
+            Some(collection),
+            format!("the last audit found {} that no job would have repaired", counted(i64::try_from(n).unwrap_or(i64::MAX), "difference")),
+            "catchword audit NAME --repair; if it finds some again, find out who writes to the index",
+        )
+        .named(&collection.name),
+    }
+}
+
+fn audit_stale(collection: &CollectionFacts) -> Check {
+    let name = "CatchwordAuditStale";
+    let seconds = collection.unaudited_seconds;
+    if seconds > UNAUDITED_SECONDS {
+        let says = format!("nobody has compared all of it with Postgres for {}", span(seconds));
+        return unwell(name, Some(collection), says, "set audit under [worker], or: catchword audit NAME").named(&collection.name);
+    }
+    well(name, Some(collection), "all of it was compared lately, or attached")
 }
 
 impl CollectionFacts {

@@ -4,6 +4,7 @@ use uuid::Uuid;
 use super::words::jobs;
 use super::*;
 use crate::alarm::{CollectionFacts, Switched};
+use crate::audit::Verified;
 use crate::job::{CENSUS_LIMIT, Census, Letters, OldestDue};
 
 /// A world in which all is well.
@@ -17,6 +18,8 @@ fn facts() -> Facts {
         paused: None,
         blocked: None,
         switched: None,
+        verified: Some(Verified::default()),
+        unaudited_seconds: 3_600.0,
     };
     let worker = WorkerRow {
         id: Uuid::nil(),
@@ -28,7 +31,7 @@ fn facts() -> Facts {
         seen_seconds_ago: 20.0,
         passed_seconds_ago: 20.0,
     };
-    Facts { collections: vec![note], workers: vec![worker], ..Facts::default() }
+    Facts { collections: vec![note], workers: vec![worker], canary_seconds: Some(30.0), ..Facts::default() }
 }
 
 /// What is not well after a change of the facts: names and levels.
@@ -170,6 +173,34 @@ fn an_index_that_stays_ahead_and_a_server_that_lost_commits_are_told() {
 fn a_pause_of_half_a_day_may_be_forgotten() {
     let paused = |seconds| move |f: &mut Facts| f.collections[0].paused = Some((seconds, "by mina: moving".into()));
     fires("CatchwordPausedTooLong", paused(14_401.0), paused(14_399.0));
+}
+
+#[test]
+fn a_canary_that_nobody_changed_means_that_the_producer_stopped() {
+    let changed = |seconds| move |f: &mut Facts| f.canary_seconds = Some(seconds);
+    fires("CatchwordProducerStopped", changed(901.0), changed(899.0));
+    fires("CatchwordProducerStopped", changed(901.0), |f| f.canary_seconds = None);
+    let no_worker = |f: &mut Facts| {
+        changed(901.0)(f);
+        f.workers.clear();
+    };
+    assert_eq!(found(no_worker), [("CatchwordWorkerAbsent", Level::Unwell)], "nobody was there to change it");
+}
+
+#[test]
+fn what_audits_and_sentinels_found_is_told_and_so_is_that_nobody_audits() {
+    let differed = |kind: &str| {
+        let counts = [(kind.to_owned(), 3)].into();
+        move |f: &mut Facts| f.collections[0].verified = Some(Verified { counts, ..Verified::default() })
+    };
+    fires("CatchwordAuditDrift", differed("missing"), differed("pending"));
+    let lost = |lost: Option<&str>| {
+        let lost = lost.map(str::to_owned);
+        move |f: &mut Facts| f.collections[0].verified = Some(Verified { lost, ..Verified::default() })
+    };
+    fires("CatchwordIndexLostWrites", lost(Some("the sentinel is gone")), lost(None));
+    let unaudited = |seconds| move |f: &mut Facts| f.collections[0].unaudited_seconds = seconds;
+    fires("CatchwordAuditStale", unaudited(691_201.0), unaudited(691_199.0));
 }
 
 #[test]
