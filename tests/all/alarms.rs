@@ -98,6 +98,14 @@ fn every_alarm_has_a_runbook_and_every_runbook_an_alarm() {
 }
 
 #[test]
+fn every_alarm_has_a_fault_that_makes_it_fire() {
+    let made = output(Command::new(root().join("scripts/faults")).arg("list"));
+    assert_eq!(made.lines().map(str::to_owned).collect::<BTreeSet<_>>(), names());
+    let refused = Command::new(root().join("scripts/faults")).arg("CatchwordNothing").output().unwrap();
+    assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0));
+}
+
+#[test]
 fn the_copy_for_faults_has_shorter_times_and_is_otherwise_the_same() {
     let copy = output(Command::new(root().join("scripts/faults")).args(["rules", "60"]));
     let path = std::env::temp_dir().join(format!("catchword-alarms-{}.yaml", std::process::id()));
