@@ -23,8 +23,7 @@ impl Upkeep {
         if asked.is_empty()
             && let Some(period) = self.catchword.config().worker.audit
         {
-            sqlx::query(include_str!("ask_due.sql")).bind(&self.names).bind(period.as_secs_f64()).fetch_optional(pool).await?;
-            asked = sqlx::query(include_str!("asked.sql")).bind(&self.names).fetch_all(pool).await?;
+            asked = sqlx::query(include_str!("ask_due.sql")).bind(&self.names).bind(period.as_secs_f64()).fetch_all(pool).await?;
         }
         let asked = asked.iter().map(|row| Ok((row.try_get("id")?, row.try_get("reason")?))).collect::<Result<Vec<_>, Error>>()?;
         if !asked.is_empty() {

@@ -1,10 +1,10 @@
-//! Clears away what has nothing to say any more: old results of audits, dead letters whose keys are in step, sentinels of dropped indices.
+//! Clears away what has nothing to say any more: old results of audits and dead letters whose keys are in step.
 
 use std::time::Duration;
 
 use super::Upkeep;
 use crate::collection::Collection;
-use crate::elastic::{Has, Target};
+use crate::elastic::Has;
 use crate::sync::compare;
 use crate::{Error, database, job};
 
@@ -19,8 +19,6 @@ impl Upkeep {
         let pool = &self.catchword.inner.pool;
         sqlx::query(include_str!("clear_audits.sql")).execute(pool).await?;
         for collection in self.workable().await {
-            let indices: Vec<&str> = collection.targets.iter().map(Target::index).collect();
-            sqlx::query(include_str!("forget_sentinels.sql")).bind(&collection.name).bind(&indices).execute(pool).await?;
             self.clear_letters(&collection).await?;
         }
         Ok(())

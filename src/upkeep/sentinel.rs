@@ -74,19 +74,17 @@ impl Upkeep {
     }
 
     async fn remember(&self, collection: &Collection, target: &Target, uuid: &str, next: i64, lost: Option<&str>) -> Result<(), Error> {
-        let mut transaction = database::begin(&self.catchword.inner.pool).await?;
-        sqlx::query(include_str!("renew_sentinel.sql"))
-            .bind(&collection.name)
-            .bind(target.index())
-            .bind(uuid)
-            .bind(next)
-            .bind(lost)
-            .execute(&mut *transaction)
-            .await?;
-        if lost.is_some() {
-            let asked = sqlx::query(include_str!("ask_audit.sql")).bind(&collection.name).bind(false).bind("lost writes");
-            asked.execute(&mut *transaction).await?;
+        let renewal =
+            sqlx::query(include_str!("renew_sentinel.sql")).bind(&collection.name).bind(target.index()).bind(uuid).bind(next).bind(lost);
+        let pool = &self.catchword.inner.pool;
+        if lost.is_none() {
+            renewal.execute(pool).await?;
+            return Ok(());
         }
+        let mut transaction = database::begin(pool).await?;
+        renewal.execute(&mut *transaction).await?;
+        let asked = sqlx::query(include_str!("ask_audit.sql")).bind(&collection.name).bind(false).bind("lost writes");
+        asked.execute(&mut *transaction).await?;
         transaction.commit().await?;
         Ok(())
     }
