@@ -13,7 +13,7 @@ use super::{World, eventually};
 const INSERT: &str =
     "insert into annotation (userid, target_uri, target_uri_normalized, text) values ('acct:a', 'u', 'u', 'new') returning id";
 const UPDATE: &str = "update annotation set text = text || '+' where id = (select id from annotation where userid = 'acct:a' offset floor(random() * 50) limit 1) returning id";
-const DELETE: &str = "delete from annotation where id = (select id from annotation offset floor(random() * 50) limit 1) returning id";
+const DELETE: &str = "delete from annotation where id = (select id from annotation where userid = 'acct:a' offset floor(random() * 50) limit 1) returning id";
 
 /// Offered in a second: what a writer could not do in time it does later, as clients that do not wait for each other would.
 pub const OFFERED: u64 = 200;
