@@ -6,6 +6,7 @@ use super::elastic::in_time;
 use super::line::{Line, fail, ok, warn};
 use super::{elastic, mapping};
 use crate::collection::Collection;
+use crate::drift::Drift;
 use crate::elastic::{Actual, Answer, Body, Error, Refresh, Target, Write};
 use crate::{Catchword, config};
 
@@ -23,9 +24,17 @@ impl Catchword {
             let owned = self.inner.elastic.belongs(target, &collection.alias, installation);
             lines.push(aliases(target, in_time("ask whose index it is", owned).await));
             match in_time("look at the index", self.inner.elastic.actual(target.index())).await {
-                Ok(actual) => lines.extend(self.judge(config, target, &actual, installation)),
+                // one that a rebuild keeps beside it has the mapping of its own time
+                Ok(actual) => {
+                    lines.extend(self.judge(config.filter(|_| Some(target) == collection.readers_target()), target, &actual, installation))
+                }
                 Err(error) => lines.push(fail("settings", error.to_string(), "the worker's credentials need view_index_metadata")),
             }
+        }
+        if let Some(config) = config
+            && let Ok(Ok(drift)) = tokio::time::timeout(elastic::PATIENCE, self.drift(config)).await
+        {
+            lines.push(filled(&drift));
         }
         lines.push(self.require_alias(collection).await);
         lines
@@ -37,7 +46,7 @@ impl Catchword {
         if let Some(Ok(plan)) = config.map(|config| self.index_plan(config, installation))
             && let Ok(request) = plan.create_request()
         {
-            lines.push(mapping::differs(request.get("mappings").unwrap_or(&serde_json::Value::Null), &actual.mappings, target.index()));
+            lines.push(mapping::differs(request.get("mappings").unwrap_or(&serde_json::Value::Null), &actual.mappings));
         }
         lines
     }
@@ -48,6 +57,18 @@ impl Catchword {
         let write = Write { key: "doctor", version: 1, body: Body::Tombstone };
         let answers = self.inner.elastic.bulk(&nowhere, &[write], Refresh::No, elastic::PATIENCE).await;
         require_alias(&nowhere, answers.first())
+    }
+}
+
+/// Was the index filled by the view as it is?
+fn filled(drift: &Drift) -> Line {
+    match drift.view_changed {
+        false => ok("filled", "documents were built by the view as it is"),
+        true => warn(
+            "filled",
+            "the view changed since documents were built by it",
+            format!("catchword reindex {} --all --anew", drift.collection),
+        ),
     }
 }
 

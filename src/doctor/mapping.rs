@@ -58,14 +58,14 @@ fn find_dynamic(mapping: &Value, path: &str, loose: &mut Vec<String>) {
 }
 
 /// What the file says and the index does not have, and the other way round.
-pub(super) fn differs(file: &Value, actual: &Value, index: &str) -> Line {
+pub(super) fn differs(file: &Value, actual: &Value) -> Line {
     let (wanted, found) = (fields(file), fields(actual));
     let missing: Vec<&str> = wanted.keys().filter(|path| !found.contains_key(*path)).map(String::as_str).collect();
     if !missing.is_empty() {
         return fail(
             "mapping",
             format!("the index lacks {}", listed(&missing)),
-            format!("add it: PUT {index}/_mapping; then catchword reindex --all --anew"),
+            "catchword migrate adds it; then catchword reindex --all --anew",
         );
     }
     let other: Vec<String> = wanted
@@ -150,7 +150,7 @@ mod tests {
     use serde_json::json;
 
     fn level(file: Value, actual: Value) -> Level {
-        differs(&json!({ "properties": file }), &json!({ "dynamic": "strict", "properties": actual }), "i").level
+        differs(&json!({ "properties": file }), &json!({ "dynamic": "strict", "properties": actual })).level
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
             "b": { "type": "text", "fields": { "raw": { "type": "keyword" } } },
             "o": { "dynamic": "false", "properties": { "x": { "type": "long" } } },
         });
-        let line = differs(&json!({ "properties": file }), &json!({ "properties": shown }), "i");
+        let line = differs(&json!({ "properties": file }), &json!({ "properties": shown }));
         assert_eq!(line.level, Level::Ok, "{line:?}");
     }
 

@@ -145,15 +145,17 @@ impl Catchword {
             // asked after the claim: a look at the old targets alone must not settle what a new one needs
             if !collection.targets_are_current(&mut transaction).await? {
                 transaction.rollback().await?;
-                self.refresh().await?;
-                let name = &collection.name;
-                let anew = self.inner.collection(name).filter(|_| self.inner.unverified(name).is_none());
-                walks.lock().await.begin_again(name, anew);
+                self.begin_again(walks, &collection.name).await?;
                 continue;
             }
             match batch::batch(&self.inner, &collection, transaction, &jobs, look).await {
-                Ok((done, mut measured)) => {
+                Ok((mut done, mut measured)) => {
                     measured.claim = took;
+                    // an index that was taken off the list and dropped under the batch blocks nothing
+                    if !done.blocked.is_empty() && !collection.targets_are_current(&mut *self.inner.pool.acquire().await?).await? {
+                        done.blocked.clear();
+                        self.begin_again(walks, &collection.name).await?;
+                    }
                     metrics::record_batch(&collection.name, &done, &measured);
                     let (blocked, refusing) = (done.blocked.get(&collection.name), done.refusing.get(&collection.name));
                     self.inner.note_fault(&collection.name, blocked, refusing);
@@ -179,6 +181,14 @@ impl Catchword {
             }
         }
         Ok(outcome)
+    }
+
+    /// Reads a collection anew whose targets are others now, and walks its queue from the top.
+    async fn begin_again(&self, walks: &Mutex<Walks>, name: &str) -> Result<(), Error> {
+        self.refresh().await?;
+        let anew = self.inner.collection(name).filter(|_| self.inner.unverified(name).is_none());
+        walks.lock().await.begin_again(name, anew);
+        Ok(())
     }
 }
 

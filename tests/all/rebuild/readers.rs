@@ -53,7 +53,10 @@ async fn search(world: Arc<World>, over: CancellationToken) -> u64 {
 }
 
 async fn visible(world: &World) -> BTreeSet<Uuid> {
-    let query = json!({ "size": 10_000, "_source": false, "sort": ["_doc"], "track_total_hits": true });
+    // a quarter of all, whole: they fit on one page
+    let some = ["0", "1", "2", "3"].map(|first| json!({ "prefix": { "id": first } }));
+    let query =
+        json!({ "size": 10_000, "_source": false, "sort": ["_doc"], "track_total_hits": true, "query": { "bool": { "should": some } } });
     let (status, answer) = world
         .http("POST", &format!("/{}/_search?filter_path=hits.total.value,hits.hits._id", world.alias("annotation")), Some(query))
         .await;
