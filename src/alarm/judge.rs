@@ -69,7 +69,10 @@ fn producer(canary_seconds: Option<f64>, living: &[&WorkerRow]) -> Check {
         Some(seconds) if seconds > PRODUCERLESS_SECONDS && !living.is_empty() => unwell(
             name,
             None,
-            format!("workers live, and not even the canary was changed for {}: writes to Postgres may fail or leave no jobs", span(seconds)),
+            format!(
+                "workers live, and not even the canary was changed for {}: writes to Postgres may fail or leave no jobs",
+                span(seconds)
+            ),
             "catchword doctor looks at the triggers; read the worker's log",
         ),
         Some(_) => well(name, None, "the canary leaves its jobs"),
