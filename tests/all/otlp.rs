@@ -112,10 +112,14 @@ async fn a_collector_receives_metrics_and_a_pass_that_points_back_at_the_writers
         assert!(inside.contains(&step), "{step} is not in {inside:?}");
     }
     // what only Postgres knows is read before each push; the same names as a scrape has
-    eventually("the queue is pushed", async || collector.metric_names().iter().any(|name| name == "catchword_jobs")).await;
-    let names = collector.metric_names();
-    for name in ["catchword_jobs_settled_total", "catchword_jobs_scheduled_total", "catchword_pass_duration_seconds", "catchword_up"] {
-        assert!(names.iter().any(|found| found == name), "{name} is not in {names:?}");
+    for name in [
+        "catchword_jobs",
+        "catchword_jobs_settled_total",
+        "catchword_jobs_scheduled_total",
+        "catchword_pass_duration_seconds",
+        "catchword_up",
+    ] {
+        eventually(name, async || collector.metric_names().iter().any(|found| found == name)).await;
     }
     assert!(collector.services().iter().all(|name| name == "catchword"), "{:?}", collector.services());
 
