@@ -27,6 +27,8 @@ pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
     let listener = tokio::net::TcpListener::bind(options.listen)
         .await
         .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
+    // before anybody is told that it runs: who is told may stop it
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tracing::info!(listen = %listener.local_addr()?, "the worker runs; it serves {}", names(&catchword));
     let server = tokio::spawn(serve::serve(listener, worker.clone(), telemetry.clone(), stop.clone()));
     let mut running = tokio::spawn({
@@ -36,7 +38,6 @@ pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
 
     let upkeep = tokio::spawn(Upkeep::new(catchword, &[]).run(stop.clone()));
 
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
