@@ -6,7 +6,7 @@ use std::sync::Arc;
 use catchword::Direct;
 use serde_json::json;
 
-use crate::common::{Gate, Layout, Traffic, World, eventually};
+use crate::common::{Gate, Traffic, World, eventually};
 
 impl World {
     /// A second index of `annotation`, made and recorded as a rebuild does it; returns its name.
@@ -124,17 +124,17 @@ async fn a_direct_write_goes_to_both_and_is_left_to_the_loop_until_the_process_h
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_targets_agree_after_traffic_that_began_before_the_second() {
-    let world = Arc::new(World::with(Layout { batch: 50, ..Layout::default() }).await);
+    let world = Arc::new(World::new().await);
     let traffic = Traffic::start(&world);
     eventually("there are rows", async || world.one::<i64>("select count(*) from annotation").await > 60).await;
     world.pass().await;
     world.second_index().await;
     // every key that is there now, the hidden and the deleted too
     world.sql("select catchword.reindex('annotation', p_hidden => true)").await;
-    for _ in 0..5 {
-        world.pass().await;
-        world.intent_is_durable().await;
-    }
+    world.pass().await;
+    world.intent_is_durable().await;
+    world.pass().await;
     traffic.end().await;
+    world.intent_is_durable().await;
     world.settle_and_compare().await;
 }
