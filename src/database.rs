@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{ConnectOptions, Connection, PgConnection, PgPool, Postgres, Transaction};
+use sqlx::{ConnectOptions, Connection, PgConnection, PgPool, Postgres, Row, Transaction};
 
 use crate::Error;
 use crate::config::DatabaseUrl;
@@ -66,5 +66,6 @@ async fn prepare_session(connection: &mut PgConnection) -> Result<(), sqlx::Erro
 /// A connection that came back inside a transaction is thrown away before anybody gets it, and so is one that does not answer: for an
 /// error the pool would log a warning.
 async fn is_clean(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    Ok(sqlx::query_scalar(include_str!("is_clean.sql")).fetch_one(connection).await.unwrap_or(false))
+    let asked = sqlx::raw_sql(include_str!("is_clean.sql")).fetch_one(connection).await;
+    Ok(asked.and_then(|row| row.try_get(0)).unwrap_or(false))
 }
