@@ -24,6 +24,21 @@ pub fn pool(url: &DatabaseUrl, size: u32) -> Result<PgPool, Error> {
         .connect_lazy_with(options(url)?))
 }
 
+/// A pool for reads that somebody waits for: what takes longer than a quarter of a second is given up by the server itself.
+pub fn quick_pool(url: &DatabaseUrl, size: u32) -> Result<PgPool, Error> {
+    Ok(PgPoolOptions::new()
+        .max_connections(size)
+        .acquire_timeout(ACQUIRE)
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                prepare_session(connection).await?;
+                sqlx::raw_sql(include_str!("quick_session.sql")).execute(connection).await?;
+                Ok(())
+            })
+        })
+        .connect_lazy_with(options(url)?))
+}
+
 /// One connection with the same settings, for work that must not wait for the pool.
 pub async fn connection(url: &DatabaseUrl) -> Result<PgConnection, Error> {
     let mut connection = PgConnection::connect_with(&options(url)?).await.map_err(Error::Postgres)?;
