@@ -12,12 +12,15 @@ use uuid::Uuid;
 use crate::collection::{self, Collection};
 use crate::config::{CANARY, Config, ElasticsearchSettings, Environment, Tls};
 use crate::elastic::{Address, Answer, Credentials, Elastic, Target, Transport};
+use crate::gather::Gather;
 use crate::metrics::Gauges;
 use crate::sync::{Breakers, Pace};
 use crate::{Error, database, elastic, migrate};
 
-/// Direct writes at a time; more are left to the loop. Each holds a connection of the pool for some milliseconds.
-const DIRECT_IN_FLIGHT: usize = 64;
+/// Direct writes at a time; more are left to the loop. They go together, so that each costs little more than its own bytes.
+const DIRECT_IN_FLIGHT: usize = 256;
+/// Connections for the reads of direct writes that go together: one for each flight that is usual, and some for the impatient.
+const QUICK_CONNECTIONS: u32 = 4;
 /// Connections beside those of batches: direct writes, health, a raise of the sequence.
 const SPARE_CONNECTIONS: u32 = 8;
 /// How long the check of an index may hold up a start.
@@ -37,6 +40,9 @@ pub(crate) struct Inner {
     pub breakers: Breakers,
     pub pace: Pace,
     pub direct: Arc<Semaphore>,
+    pub gather: Gather,
+    /// Reads for direct writes.
+    pub quick_pool: PgPool,
     pub gauges: Gauges,
     known: Mutex<Known>,
     /// When the collections were last read, for processes that have no loop; held while they are being read.
@@ -77,6 +83,8 @@ impl Catchword {
             breakers: Breakers::default(),
             pace: Pace::new(config.worker.batch),
             direct: Arc::new(Semaphore::new(DIRECT_IN_FLIGHT)),
+            gather: Gather::default(),
+            quick_pool: database::quick_pool(&environment.database_url, QUICK_CONNECTIONS)?,
             gauges: Gauges::new(),
             known: Mutex::default(),
             refreshed: tokio::sync::Mutex::new(Instant::now()),
@@ -202,6 +210,10 @@ impl Catchword {
 
     /// Reads the collections anew beside a direct write, if nobody did for a while: a service may have no loop of its own. One at a time.
     pub(crate) fn refresh_in_background(&self, older_than: Duration) {
+        // asked before a task is made of it: every direct write comes here
+        if self.inner.refreshed.try_lock().is_ok_and(|refreshed| refreshed.elapsed() < older_than) {
+            return;
+        }
         let catchword = self.clone();
         tokio::spawn(async move {
             if let Ok(mut refreshed) = catchword.inner.refreshed.try_lock()

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{ConnectOptions, Connection, PgConnection, PgPool, Postgres, Transaction};
+use sqlx::{ConnectOptions, Connection, PgConnection, PgPool, Postgres, Row, Transaction};
 
 use crate::Error;
 use crate::config::DatabaseUrl;
@@ -21,6 +21,21 @@ pub fn pool(url: &DatabaseUrl, size: u32) -> Result<PgPool, Error> {
         // asks more than the pool's own test, at the same price: one round trip
         .test_before_acquire(false)
         .before_acquire(|connection, _| Box::pin(is_clean(connection)))
+        .connect_lazy_with(options(url)?))
+}
+
+/// A pool for reads that somebody waits for: what takes longer than a quarter of a second is given up by the server itself.
+pub fn quick_pool(url: &DatabaseUrl, size: u32) -> Result<PgPool, Error> {
+    Ok(PgPoolOptions::new()
+        .max_connections(size)
+        .acquire_timeout(ACQUIRE)
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                prepare_session(connection).await?;
+                sqlx::raw_sql(include_str!("quick_session.sql")).execute(connection).await?;
+                Ok(())
+            })
+        })
         .connect_lazy_with(options(url)?))
 }
 
@@ -66,5 +81,6 @@ async fn prepare_session(connection: &mut PgConnection) -> Result<(), sqlx::Erro
 /// A connection that came back inside a transaction is thrown away before anybody gets it, and so is one that does not answer: for an
 /// error the pool would log a warning.
 async fn is_clean(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    Ok(sqlx::query_scalar(include_str!("is_clean.sql")).fetch_one(connection).await.unwrap_or(false))
+    let asked = sqlx::raw_sql(include_str!("is_clean.sql")).fetch_one(connection).await;
+    Ok(asked.and_then(|row| row.try_get(0)).unwrap_or(false))
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod catchword;
+mod gather;
 mod store;
 
 pub mod sync;

@@ -16,6 +16,9 @@ use crate::{Catchword, Error, crash, database, metrics, traceparent};
 /// A dead cluster costs a write this much at most, and only until the breaker opens.
 const LIMIT: Duration = Duration::from_secs(1);
 
+/// What a direct write is left for, when this process has not heard of a new index yet.
+pub(crate) const REBUILT: &str = "its index is being rebuilt, and this process has just heard of it";
+
 /// How old what is known of the collections may be: a pause or a new target is heeded after this.
 const REFRESH: Duration = Duration::from_secs(30);
 /// The same while an index could not yet be asked whose it is.
@@ -158,17 +161,22 @@ impl Catchword {
         }
         self.admits(&collection)?;
         let permit = self.inner.direct.clone().try_acquire_owned().map_err(|_| "too many direct writes at once")?;
-        // in a task of its own: a query that is dropped half-way would hold up the next borrower of its connection
-        let catchword = self.clone();
-        let work = tokio::spawn(async move {
+        let written = tokio::time::timeout(LIMIT, async {
             let _permit = permit;
-            catchword.write_now(&collection, &keys, refresh).await
+            match refresh {
+                Refresh::No => self.write_gathered(name, keys).await,
+                Refresh::Now => self.write_in_a_task(&collection, keys, refresh).await,
+            }
         });
-        match tokio::time::timeout(LIMIT, work).await {
-            Ok(Ok(written)) => written.map(|()| Direct::Indexed),
-            Ok(Err(_)) => Err("the direct write was cut short".into()),
-            Err(_) => Err("no answer within a second".into()),
-        }
+        let written = written.await.unwrap_or_else(|_| Err("no answer within a second".into()));
+        written.map(|()| Direct::Indexed)
+    }
+
+    /// In a task of its own: a query that is dropped half-way would hold up the next borrower of its connection.
+    async fn write_in_a_task(&self, collection: &Arc<Collection>, keys: Vec<String>, refresh: Refresh) -> Result<(), String> {
+        let (catchword, collection) = (self.clone(), collection.clone());
+        let work = tokio::spawn(async move { catchword.write_now(&collection, &keys, refresh).await });
+        work.await.unwrap_or_else(|_| Err("the direct write was cut short".into()))
     }
 
     /// Nothing is sent while a breaker is open, the collection is paused, or its index may be another's. Probes run beside the write.
@@ -194,28 +202,36 @@ impl Catchword {
         }
     }
 
-    async fn write_now(&self, collection: &Collection, keys: &[String], refresh: Refresh) -> Result<(), String> {
+    /// Reads and writes for one caller alone.
+    pub(crate) async fn write_now(&self, collection: &Collection, keys: &[String], refresh: Refresh) -> Result<(), String> {
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         let said = |error: Error| error.to_string();
         let mut connection = self.inner.pool.acquire().await.map_err(|error| said(error.into()))?;
         // asked before the documents are read: what is written to an index was committed after the index was made a target
         if !collection.targets_are_current(&mut connection).await.map_err(said)? {
             self.refresh_in_background(Duration::ZERO);
-            return Err("its index is being rebuilt, and this process has just heard of it".into());
+            return Err(REBUILT.into());
         }
         let writes = writes(collection, &mut connection, &keys).await?;
         drop(connection);
-        let Some((readers, others)) = collection.targets.split_first() else { return Err("it has no index yet".into()) };
-        for other in others {
-            self.write_beside(other, &writes, refresh).await;
-        }
-        for answer in self.inner.elastic.bulk(readers, &writes, refresh, LIMIT).await {
+        for answer in self.send(collection, &writes, refresh).await {
             self.inner.breakers.note(&collection.name, &answer);
             if !matches!(answer, Answer::Applied | Answer::Conflict) {
                 return Err(answer.to_string());
             }
         }
         Ok(())
+    }
+
+    /// Sends to every index; what the readers' one answered.
+    pub(crate) async fn send(&self, collection: &Collection, writes: &[Write<'_>], refresh: Refresh) -> Vec<Answer> {
+        let Some((readers, others)) = collection.targets.split_first() else {
+            return vec![Answer::Blocked("it has no index yet".into()); writes.len()];
+        };
+        for other in others {
+            self.write_beside(other, writes, refresh).await;
+        }
+        self.inner.elastic.bulk(readers, writes, refresh, LIMIT).await
     }
 
     /// Writes to an index that readers do not see, first: what they see, it has, so that nothing vanishes when the alias moves. What

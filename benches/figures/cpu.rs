@@ -64,6 +64,11 @@ fn ticks(pid: u32) -> Option<Ticks> {
     Some(Ticks { parent: number(1)? as u32, own: seconds(11, 12)?, ended: seconds(13, 14)? })
 }
 
+/// Seconds that one process has used.
+pub fn used(pid: u32) -> f64 {
+    ticks(pid).map_or(0.0, |ticks| ticks.own)
+}
+
 pub fn parent(pid: u32) -> Option<u32> {
     Some(ticks(pid)?.parent)
 }

@@ -14,7 +14,7 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
     world.drain().await?;
     let (mut limits, mut drains) = (vec![], vec![]);
     let (mut cpu, mut cpu_limit) = (Cpu::default(), Cpu::default());
-    let rounds = bench.scale.pick(5, 3, 1);
+    let rounds = bench.scale.pick(3, 2, 1);
     for round in 0..=rounds {
         let before = bench.cpu();
         let limit = docs.len() as f64 / world.raw.mget(&world.index(), &bodies, connections).await?.as_secs_f64();

@@ -18,7 +18,7 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
     let docs = Arc::new(documents(&world.pool, 1_000).await?);
     let raw = Arc::new(Raw::new(&bench.elasticsearch, &world.prefix)?);
     let index = world.raw.create_index("raw").await?;
-    let calls = bench.scale.pick(8_000, 1_500, 20);
+    let calls = bench.scale.pick(4_000, 800, 20);
 
     let (pool, catchword) = (world.pool.clone(), world.catchword.clone());
     let saturate = move |_| {
@@ -31,7 +31,7 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
     let rate = calls as f64 / took.as_secs_f64() / 2.0;
 
     let (mut p50, mut p99, mut all, mut all_raw) = (vec![], vec![], vec![], vec![]);
-    for _ in 0..bench.scale.pick(7, 3, 1) {
+    for _ in 0..bench.scale.pick(5, 3, 1) {
         let (pool, docs, raw, index) = (world.pool.clone(), docs.clone(), raw.clone(), index.clone());
         let limit = open(rate, calls, move |n| {
             let (pool, docs, raw, index) = (pool.clone(), docs.clone(), raw.clone(), index.clone());

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use catchword::Direct;
 
+use crate::cpu::Cpu;
 use crate::load::closed;
 use crate::raw::{Raw, documents};
 use crate::report::{Goal, Report};
@@ -19,19 +20,23 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
     let raw = Arc::new(Raw::new(&bench.elasticsearch, &world.prefix)?);
     let calls = bench.scale.pick(20_000, 4_000, 100);
     let (mut rates, mut limits) = (vec![], vec![]);
-    for round in 0..=bench.scale.pick(5, 3, 1) {
+    let (mut cpu, mut cpu_limit) = (Cpu::default(), Cpu::default());
+    for round in 0..=bench.scale.pick(5, 2, 1) {
         let index = world.raw.create_index("raw").await?;
+        let before = bench.cpu();
         let (docs_then, raw, to) = (docs.clone(), raw.clone(), index.clone());
         let (_, limit) = closed(CLIENTS, calls, move |n| {
             let (docs, raw, to) = (docs_then.clone(), raw.clone(), to.clone());
             async move { raw.put(&to, &docs[n % docs.len()], 2 + n as i64).await }
         })
         .await?;
+        let used_raw = bench.cpu().since(before);
         world.raw.drop_index(&index).await?;
 
         world.empty_index().await?;
         let (docs, catchword, indexed) = (docs.clone(), world.catchword.clone(), Arc::new(AtomicUsize::new(0)));
         let counted = indexed.clone();
+        let before = bench.cpu();
         let (_, took) = closed(CLIENTS, calls, move |n| {
             let (docs, catchword, counted) = (docs.clone(), catchword.clone(), counted.clone());
             async move {
@@ -42,6 +47,8 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
         })
         .await?;
         if round > 0 {
+            cpu.add(bench.cpu().since(before));
+            cpu_limit.add(used_raw);
             limits.push(calls as f64 / limit.as_secs_f64());
             rates.push(indexed.load(Ordering::Relaxed) as f64 / took.as_secs_f64());
         }
@@ -55,6 +62,8 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
         ratio,
         Goal::AtLeast(3.0),
     );
+    let count = (calls * limits.len()) as f64;
+    report.note(format!("direct writes: processor time per document {}; a raw `PUT` {}", cpu.per(count), cpu_limit.per(count)));
     world.close().await?;
     Ok(report)
 }

@@ -29,7 +29,7 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
         async move { worker.run(stop).await }
     });
     let (mut rates, mut limits, mut updates, mut plain) = (vec![], vec![], vec![], vec![]);
-    for round in 0..=bench.scale.pick(5, 3, 1) {
+    for round in 0..=bench.scale.pick(5, 2, 1) {
         let index = world.raw.create_index("raw").await?;
         let limit = docs.len() as f64 / world.raw.bulk(&index, &bodies, connections).await?.as_secs_f64();
         world.raw.drop_index(&index).await?;

@@ -9,6 +9,7 @@
 mod cpu;
 mod load;
 mod plot;
+mod process;
 mod raw;
 mod report;
 mod scale;
@@ -17,11 +18,20 @@ mod stats;
 mod world;
 
 mod current;
+mod dead_tuples;
 mod direct;
+mod fairness;
 mod gathered;
+mod idle;
 mod large_update;
+mod long_queue;
+mod memory;
 mod missing;
+mod plans;
+mod reindex;
 mod transaction;
+mod wal;
+mod workers;
 
 use std::time::Instant;
 
@@ -63,7 +73,16 @@ async fn run(scale: Scale, only: Option<Vec<u8>>) -> anyhow::Result<()> {
         3 transaction,
         4 direct,
         5 gathered,
+        6 dead_tuples,
+        7 long_queue,
+        8 reindex,
+        9 fairness,
+        10 memory,
+        11 wal,
+        12 idle,
         13 large_update,
+        14 plans,
+        15 workers,
     }
     bench.close().await?;
     if scale != Scale::Smoke {

@@ -8,7 +8,7 @@ use crate::world::{Bench, World};
 
 pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
     let mut report = Report::default();
-    let rounds = bench.scale.pick(5, 3, 1);
+    let rounds = bench.scale.pick(3, 2, 1);
     measure(bench, bench.small().await?, rounds, "0.5 KB", &mut report).await?;
     measure(bench, bench.large().await?, rounds, "10 KB", &mut report).await?;
     Ok(report)

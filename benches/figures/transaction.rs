@@ -24,7 +24,7 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
         let calls = bench.scale.pick(2_000, 400, 16);
         let (mut p50, mut p99) = (vec![], vec![]);
         let (mut shown, mut plain_shown) = ((vec![], vec![]), (vec![], vec![]));
-        for round in 0..=bench.scale.pick(9, 5, 1) {
+        for round in 0..=bench.scale.pick(7, 3, 1) {
             let plain = plain(&world.pool, &text, clients, calls).await?;
             let ours = ours(&world.catchword, &text, clients, calls).await?;
             if round > 0 {

@@ -31,6 +31,8 @@ pub struct World {
     /// The bench's own connections.
     pub pool: PgPool,
     pub raw: Raw,
+    pub environment: Environment,
+    pub database_url: String,
     pub prefix: String,
     pub folder: PathBuf,
     database: String,
@@ -88,7 +90,7 @@ impl Bench {
         let catchword = Catchword::connect(config, &environment).await?;
         let pool = PgPoolOptions::new().max_connections(80).connect(&database_url).await?;
         let raw = Raw::new(&self.elasticsearch, &prefix)?;
-        Ok(World { catchword, pool, raw, prefix, folder, database, server_url: self.server_url.clone() })
+        Ok(World { catchword, pool, raw, environment, database_url, prefix, folder, database, server_url: self.server_url.clone() })
     }
 
     /// Drops the seeds.
@@ -112,6 +114,13 @@ impl World {
         T: Send + Unpin + for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
     {
         sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&self.pool).await.with_context(|| sql.to_owned())
+    }
+
+    pub async fn all<T>(&self, sql: &str) -> anyhow::Result<Vec<T>>
+    where
+        T: Send + Unpin + for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
+    {
+        sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_all(&self.pool).await.with_context(|| sql.to_owned())
     }
 
     /// One job per row, as `reindex --all` leaves them. How many.

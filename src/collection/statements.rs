@@ -10,6 +10,7 @@ use sqlx::{Postgres, Row};
 pub(super) struct Statements {
     pub wants: String,
     pub bodies: String,
+    pub now: String,
     pub explain: String,
     pub sample: String,
     pub shown: String,
@@ -43,6 +44,7 @@ impl Statements {
         let bodies = fill(include_str!("bodies.sql"));
         Ok(Statements {
             wants: fill(include_str!("wants.sql")),
+            now: fill(include_str!("now.sql")),
             explain: format!("explain (format json) {bodies}"),
             bodies,
             sample: fill(include_str!("sample.sql")),

@@ -1,13 +1,23 @@
 -- What Postgres wants of these keys. One statement, so one snapshot: of two, a row hidden in the first could be taken for the newer
--- one of the second. A row that the view does not return is in the second part only; a deleted one in the third.
-select 'present' as state, v.key::text as key, greatest(coalesce(v.revision, 0), c.floor) as version
-  from {view} v, catchword.collection c
- where c.name = $1 and v.key = any($2::text[]::{key_type}[])
+-- one of the second. Nearly all are in the view; only what is not is asked for in the table and among the deletes, key by key.
+with present as materialized (
+  select v.key, greatest(coalesce(v.revision, 0), c.floor) as version
+    from {view} v, catchword.collection c
+   where c.name = $1 and v.key = any($2::text[]::{key_type}[])
+),
+absent as (
+  select wanted.key from unnest($2::text[]::{key_type}[]) as wanted (key) where not exists (select from present where present.key = wanted.key)
+)
+select 'present' as state, present.key::text as key, present.version
+  from present
 union all
-select 'row', t.{key}::text, greatest(coalesce(t.{revision}, 0), c.floor) + 1
-  from only {table} t, catchword.collection c
- where c.name = $1 and t.{key} = any($2::text[]::{key_type}[])
+select 'row', absent.key::text, hidden.version
+  from absent
+ cross join lateral (select greatest(coalesce(t.{revision}, 0), c.floor) + 1 as version
+                       from only {table} t, catchword.collection c
+                      where c.name = $1 and t.{key} = absent.key
+                     offset 0) as hidden
 union all
-select 'record', d.key, d.revision
-  from catchword.tombstone d
- where d.collection = $1 and d.key = any($2::text[])
+select 'record', absent.key::text, deleted.revision
+  from absent
+ cross join lateral (select d.revision from catchword.tombstone d where d.collection = $1 and d.key = absent.key::text offset 0) as deleted

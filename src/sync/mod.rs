@@ -150,6 +150,7 @@ impl Catchword {
             }
             match batch::batch(&self.inner, &collection, transaction, &jobs, look).await {
                 Ok((mut done, mut measured)) => {
+                    done.claiming = took;
                     measured.claim = took;
                     // an index that was taken off the list and dropped under the batch blocks nothing
                     if !done.blocked.is_empty() && !collection.targets_are_current(&mut *self.inner.pool.acquire().await?).await? {

@@ -42,6 +42,9 @@ pub struct Outcome {
     pub breaker: Option<String>,
     /// Batches that were committed.
     pub batches: u64,
+    /// How long the claims took, of all batches together.
+    #[serde(rename = "claim_seconds", serialize_with = "seconds")]
+    pub claiming: Duration,
     /// How long it took.
     #[serde(rename = "seconds", serialize_with = "seconds")]
     pub took: Duration,
@@ -82,6 +85,7 @@ impl Outcome {
         self.conflicts += other.conflicts;
         self.batches += other.batches;
         self.took += other.took;
+        self.claiming += other.claiming;
         for (verdict, count) in other.verdicts {
             *self.verdicts.entry(verdict).or_default() += count;
         }

@@ -6,7 +6,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::common::World;
+use crate::common::{Layout, World};
 
 const INSERT: &str =
     "insert into annotation (userid, target_uri, target_uri_normalized, text) values ('acct:a', 'u', 'u', $1) returning id";
@@ -129,4 +129,58 @@ async fn what_cannot_be_indexed_directly_is_left_and_says_why() {
         assert!(said.contains(why), "{said}");
     }
     assert_eq!(world.catchword.index_now("annotation", Vec::<String>::new()).await, Direct::Indexed);
+}
+
+/// What is said of a direct write on a machine that is too busy for one: allowed for anybody at any time.
+fn is_late(direct: &Direct) -> bool {
+    matches!(direct, Direct::Left(why) if why.contains("second") || why.contains("in time"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn direct_writes_that_come_together_go_together_and_each_gets_its_own_answer() {
+    let world = World::gated().await;
+    world.sql("alter table annotation drop constraint annotation_names_length").await;
+    let mut keys = Vec::new();
+    for n in 0..60 {
+        // Elasticsearch takes keywords of up to 32,766 bytes
+        let user = if n == 30 { "x".repeat(40_000) } else { format!("acct:{n}") };
+        keys.push(world.annotate(&user, "together").await);
+    }
+    let gate = world.gate.as_ref().unwrap();
+    gate.passed();
+    let said = futures_util::future::join_all(keys.iter().map(|key| world.catchword.index_now("annotation", [key]))).await;
+    let requests = gate.passed().len();
+    assert!(requests <= 30, "{requests} requests for 60 documents");
+    for (n, (key, direct)) in keys.iter().zip(&said).enumerate() {
+        match direct {
+            Direct::Left(why) if n == 30 => assert!(why.contains("userid") || is_late(direct), "{why}"),
+            Direct::Indexed if n != 30 => assert_eq!(world.version("annotation", key).await, Some(world.revision(key).await)),
+            late => assert!(is_late(late), "{n}: {late}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_cannot_be_built_or_takes_too_long_hurts_nobody_who_goes_with_it() {
+    let world = World::with(Layout {
+        sql: "create table fraction (id integer primary key, divisor integer, catchword_revision bigint);
+              comment on column fraction.catchword_revision is 'catchword: revision';
+              create function slow(n integer) returns integer language plpgsql stable as $$ begin
+                if n = 3 then perform pg_sleep(0.4); end if; return 100 / n; end $$;
+              create view fraction_document as select id as key, catchword_revision as revision, json_build_object('text', slow(divisor)) as body from fraction;"
+            .into(),
+        more: "[[collection]]\nname = \"fraction\"\ntable = \"fraction\"\nkey = \"id\"\nview = \"fraction_document\"\nmapping = \"bystander.json\"\ndelay = \"0s\"\n".into(),
+        ..Layout::default()
+    })
+    .await;
+    world.sql("insert into fraction select i, case i when 7 then 0 else i end from generate_series(1, 20) i").await;
+    let said = futures_util::future::join_all((1..=20).map(|key| world.catchword.index_now("fraction", [key]))).await;
+    for (key, direct) in (1..=20).zip(&said) {
+        match direct {
+            Direct::Left(why) if key == 7 => assert!(why.contains("division by zero") || is_late(direct), "{why}"),
+            Direct::Indexed if key != 7 => assert!(world.version("fraction", &key.to_string()).await.is_some()),
+            late => assert!(is_late(late), "{key}: {late}"),
+        }
+    }
+    assert!(said.iter().filter(|direct| **direct == Direct::Indexed).count() > 1, "{said:?}");
 }
