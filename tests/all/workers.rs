@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::common::{Layout, World, eventually, start};
+use crate::metrics::scrape;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plain_insert_is_found_by_search_within_three_seconds_of_a_tick_every_second() {
@@ -89,7 +90,8 @@ async fn health_and_readiness_and_metrics_are_served() {
     eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
     assert_eq!(worker.get(&world, "/healthz").await, (200, "alive\n".into()));
     eventually("settled", async || world.jobs().await == 0).await;
-    eventually("counted", async || worker.get(&world, "/metrics").await.1.contains("catchword_jobs_settled_total 1")).await;
+    let settled = "catchword_jobs_settled_total{class=\"live\",collection=\"annotation\"}";
+    eventually("counted", async || scrape(&world, &worker).await.value(settled) == 1.0).await;
     assert_eq!(worker.get(&world, "/nothing").await.0, 404);
 
     world.sql("alter table catchword.installation rename to installation_away").await;
