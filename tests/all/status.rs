@@ -167,6 +167,7 @@ async fn the_keys_of_the_json_are_stable() {
             "blocked",
             "dead",
             "documents",
+            "drift",
             "due",
             "estimated",
             "expired",
