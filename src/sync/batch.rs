@@ -15,6 +15,7 @@ use super::outcome::Outcome;
 use super::walk::Look;
 use super::write::{Written, write};
 use crate::collection::{self, Collection, Unbuildable, Want};
+use crate::config::CANARY;
 use crate::elastic::{Answer, Has};
 use crate::job::{self, Job};
 use crate::{Error, Inner, crash};
@@ -69,6 +70,7 @@ pub(super) async fn batch(
         findings.entry(key).or_insert(finding);
     }
     let mut outcome = count(jobs, &written);
+    outcome.canary = if collection.name == CANARY { outcome.claimed } else { 0 };
     if when == Look::First {
         keys.values().for_each(|seen| outcome.count(combined(&seen.verdicts)));
     }

@@ -40,6 +40,9 @@ pub struct Outcome {
     pub refusing: BTreeMap<String, String>,
     /// Why nothing is sent to Elasticsearch at the moment, if so.
     pub breaker: Option<String>,
+    /// Of those claimed, the canary's: they are no news as long as all is well.
+    #[serde(skip)]
+    pub canary: u64,
     /// Batches that were committed.
     pub batches: u64,
     /// How long the claims took, of all batches together.
@@ -58,7 +61,8 @@ impl Outcome {
 
     /// Was there anything to say? A quiet pass is not logged; a block and an open breaker are logged when they begin and end.
     pub fn is_quiet(&self) -> bool {
-        self.claimed == 0 && self.touched == 0
+        let unusual = self.touched + self.postponed + self.pushed_back + self.buried;
+        self.claimed == self.canary && unusual == 0
     }
 
     /// Can everything be worked on?
@@ -74,6 +78,7 @@ impl Outcome {
     /// Adds another's counts.
     pub fn add(&mut self, other: Outcome) {
         self.claimed += other.claimed;
+        self.canary += other.canary;
         self.settled += other.settled;
         self.left += other.left;
         self.postponed += other.postponed;

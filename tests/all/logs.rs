@@ -61,11 +61,13 @@ async fn a_dead_letter_is_one_line_and_no_line_holds_a_value_or_a_password() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_with_nothing_to_do_says_nothing() {
-    let world = World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await;
+    let world = World::with(Layout { tick: "* * * * * *", canary: true, ..Layout::default() }).await;
     world.catchword.drain("test", &[]).await.unwrap();
     let worker = start(&world).await;
-    eventually("some passes", async || {
-        scrape(&world, &worker).await.get("catchword_pass_duration_seconds_count").is_some_and(|passes| passes >= 4.0)
+    let canary = "catchword_jobs_settled_total{class=\"canary\",collection=\"catchword_canary\"}";
+    eventually("its canary, which is no news, and some passes more", async || {
+        let seen = scrape(&world, &worker).await;
+        seen.value(canary) == 1.0 && seen.value("catchword_pass_duration_seconds_count") >= 6.0
     })
     .await;
     assert_eq!(worker.lines(), Vec::<String>::new());
