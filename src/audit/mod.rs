@@ -4,7 +4,7 @@
 //! deletes. *Documents*: everything that an index shows to readers, from a point in time; what has neither row nor record is an orphan,
 //! and what has one was looked at by the other stages. Tombstones need no walk: without row and record they are just what they should be.
 //!
-//! What differs at first sight is only suspected ([`confirm`]): a difference counts if it is still there while nothing was written to the
+//! What differs at first sight is only suspected (`confirm.rs`): a difference counts if it is still there while nothing was written to the
 //! key in between and no job is open for it. Such a job would heal it.
 
 mod confirm;
