@@ -49,10 +49,12 @@ async fn a_frozen_elasticsearch_slows_a_service_by_a_second_and_only_until_the_b
     // the loop shares the breakers of the service
     tokio::spawn(work(catchword.clone(), stop.clone()));
 
+    // the writers end before the service does: one between two writes would find it gone
+    let over = CancellationToken::new();
     let (writes, mut writers) = (Writes::default(), JoinSet::new());
     for _ in 0..WRITERS {
-        writers.spawn(post(world.client.clone(), url.clone(), writes.clone(), stop.clone()));
-        writers.spawn(store(catchword.clone(), writes.clone(), stop.clone()));
+        writers.spawn(post(world.client.clone(), url.clone(), writes.clone(), over.clone()));
+        writers.spawn(store(catchword.clone(), writes.clone(), over.clone()));
     }
     let (frozen_for, times_are_judged) = frozen_for();
     let calm = if times_are_judged { Duration::from_secs(10) } else { Duration::from_secs(2) };
@@ -74,10 +76,11 @@ async fn a_frozen_elasticsearch_slows_a_service_by_a_second_and_only_until_the_b
         catchword.index_now("annotation", [key]).await == Direct::Indexed
     })
     .await;
-    stop.cancel();
+    over.cancel();
     while let Some(ended) = writers.join_next().await {
         ended.unwrap();
     }
+    stop.cancel();
 
     let all = writes.lock().unwrap().clone();
     // what was under way when it froze has met it
