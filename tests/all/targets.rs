@@ -82,7 +82,7 @@ async fn an_index_that_nobody_reads_and_that_is_closed_holds_up_nothing() {
     let (code, said, _) = world.run(&["sync"]).await;
     assert_eq!(code, 0, "{said}");
     assert_eq!(world.one::<i64>("select coalesce(sum(attempts), 0) from catchword.job").await, 0, "nobody is charged");
-    assert!(matches!(world.catchword.index_now("annotation", [&keys[0]]).await, Direct::Indexed));
+    eventually("indexed", async || world.catchword.index_now("annotation", [&keys[0]]).await == Direct::Indexed).await;
 
     assert_eq!(world.http("POST", &format!("/{second}/_open"), None).await.0, 200);
     world.settle_and_compare().await;
@@ -98,7 +98,7 @@ async fn an_index_that_nobody_reads_and_that_is_gone_or_anothers_is_left_alone()
     world.pass().await;
     assert_eq!(world.version("annotation", &key).await, Some(world.revision(&key).await));
     assert_eq!(world.version_in(&second, &key).await, None, "nothing is written to another's index");
-    assert!(matches!(world.catchword.index_now("annotation", [&key]).await, Direct::Indexed));
+    eventually("indexed", async || world.catchword.index_now("annotation", [&key]).await == Direct::Indexed).await;
     assert_eq!(world.version_in(&second, &key).await, None);
 
     world.http("DELETE", &format!("/{second}"), None).await;
