@@ -24,7 +24,7 @@ pub struct Job {
 }
 
 /// How far a walk has come. It lives for one pass: a job that commits late behind it is met by the next.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cursor {
     priority: i32,
     enqueued_at: DateTime<Utc>,
@@ -34,6 +34,9 @@ pub struct Cursor {
 impl Cursor {
     /// Before every job.
     pub const TOP: Cursor = Cursor { priority: i32::MIN, enqueued_at: DateTime::UNIX_EPOCH, id: 0 };
+
+    /// Behind every live job (they have priority 1), before every bulk's.
+    pub const BEHIND_LIVE: Cursor = Cursor { priority: 2, ..Cursor::TOP };
 
     /// Behind this job.
     pub fn behind(job: &Job) -> Cursor {

@@ -15,6 +15,9 @@ use crate::{Error, Inner, database};
 
 /// A blocked collection is tried with this many: enough to see whether its index takes writes again, too few to hurt.
 const TRIAL: u32 = 50;
+/// While a walk is among live jobs, each so many batches one is a bulk's: live jobs that outrun the loop would otherwise hold up a reindex
+/// or a rebuild for ever. So few that it is not noticed, so many that a pass of slow batches has one.
+const TURN: u32 = 4;
 
 /// The walks that have not come to their end.
 pub(super) struct Walks(VecDeque<Walk>, Links);
@@ -22,6 +25,9 @@ pub(super) struct Walks(VecDeque<Walk>, Links);
 struct Walk {
     collection: Arc<Collection>,
     cursor: Cursor,
+    /// How far the bulks' own turns have come; none: they have no more, or the walk has come to them.
+    bulk: Option<Cursor>,
+    turn: u32,
     on_trial: bool,
     look: Look,
 }
@@ -64,20 +70,29 @@ impl Walks {
         while let Some(mut walk) = self.0.pop_front() {
             let limit = if walk.on_trial { TRIAL.min(inner.pace.size()) } else { inner.pace.size() };
             let started = Instant::now();
+            let bulk = walk.bulks_turn();
             let name = &walk.collection.name;
-            let claim = claim(inner, name, walk.cursor, limit).instrument(debug_span!("claim", collection = name));
+            let claim = claim(inner, name, bulk.unwrap_or(walk.cursor), limit).instrument(debug_span!("claim", collection = name));
             let (transaction, jobs) = claim.await?;
             // this is the pass' span: it points back at the requests that wrote
             self.1.add(&Span::current(), jobs.iter().filter_map(|job| job.traceparent.as_deref()));
-            let Some(last) = jobs.last() else {
+            // fewer than asked for: the end of the queue
+            let last = jobs.last().filter(|_| jobs.len() as u32 == limit).map(Cursor::behind);
+            let (collection, look) = (walk.collection.clone(), walk.look);
+            match (bulk, last) {
+                (Some(_), last) => {
+                    walk.bulk = last;
+                    self.0.push_back(walk);
+                }
+                (None, Some(last)) if !walk.on_trial => {
+                    walk.go_on_behind(last);
+                    self.0.push_back(walk);
+                }
+                (None, _) => {}
+            }
+            if jobs.is_empty() {
                 transaction.rollback().await?;
                 continue;
-            };
-            let (collection, look) = (walk.collection.clone(), walk.look);
-            // fewer than asked for: the end of the queue
-            if jobs.len() as u32 == limit && !walk.on_trial {
-                walk.cursor = Cursor::behind(last);
-                self.0.push_back(walk);
             }
             return Ok(Some(Claimed { collection, transaction, jobs, look, took: started.elapsed() }));
         }
@@ -109,7 +124,20 @@ async fn claim(inner: &Inner, name: &str, cursor: Cursor, limit: u32) -> Result<
 
 impl Walk {
     fn of(collection: Arc<Collection>, on_trial: bool) -> Walk {
-        Walk { collection, cursor: Cursor::TOP, on_trial, look: Look::First }
+        let bulk = (!on_trial).then_some(Cursor::BEHIND_LIVE);
+        Walk { collection, cursor: Cursor::TOP, bulk, turn: 0, on_trial, look: Look::First }
+    }
+
+    /// Where the next batch begins, if it is a bulk's turn.
+    fn bulks_turn(&mut self) -> Option<Cursor> {
+        self.turn += 1;
+        self.bulk.filter(|_| self.turn.is_multiple_of(TURN))
+    }
+
+    /// Past the live jobs it goes on where the bulks' turns ended: one walk, as without them.
+    fn go_on_behind(&mut self, last: Cursor) {
+        let past_live = last > Cursor::BEHIND_LIVE;
+        self.cursor = if past_live { self.bulk.take().map_or(last, |bulk| bulk.max(last)) } else { last };
     }
 }
 

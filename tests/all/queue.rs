@@ -59,6 +59,25 @@ async fn an_expired_job_that_was_refused_before_gets_a_last_look_and_is_buried()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_bulk_has_its_turn_before_live_jobs_end_and_live_jobs_have_most() {
+    let world = World::with(Layout { batch: 10, ..Layout::default() }).await;
+    world
+        .sql(
+            "create table settled (n serial, priority integer);
+             create function note_settled() returns trigger language plpgsql as $$ begin insert into settled (priority) values (old.priority); return null; end $$;
+             create trigger note after delete on catchword.job for each row when (old.collection = 'annotation') execute function note_settled();
+             insert into catchword.job (collection, key, priority, tag)
+             select 'annotation', gen_random_uuid(), priority, 'test' from (values (1, 200), (1000, 45)) as given (priority, jobs), generate_series(1, jobs)",
+        )
+        .await;
+    let outcome = world.pass().await;
+    assert_eq!((outcome.claimed, outcome.settled), (245, 245), "each is claimed once: {outcome}");
+    // a batch in four, and of those that are under way at the same time any may be the first
+    let early: i64 = world.one("select count(*) from settled where priority = 1000 and n <= 120").await;
+    assert!((20..=40).contains(&early), "{early} of the first 120 are the bulk's");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn jobs_are_claimed_by_priority_then_age_up_to_the_limit() {
     let world = World::new().await;
     let keys: Vec<String> = (0..6).map(|_| uuid::Uuid::new_v4().to_string()).collect();

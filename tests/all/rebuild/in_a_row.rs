@@ -26,7 +26,7 @@ async fn rebuilds_in_a_row_under_writes_lose_nothing_whoever_is_killed() {
         .await;
     let mut worker = start(&world).await;
     eventually("all are found", async || world.found("annotation").await.len() == 1000).await;
-    let (traffic, readers) = (Traffic::start(&world), Readers::start(&world));
+    let (traffic, readers) = (Traffic::steady(&world), Readers::start(&world));
     for n in 0..rebuilds() {
         println!("{} rebuilds, {} rows", n, world.one::<i64>("select count(*) from annotation").await);
         killed_at(&world, STAGES[n % STAGES.len()], super::AT_ONCE).await;
