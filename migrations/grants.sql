@@ -66,6 +66,8 @@ grant execute on function
   catchword.rebuild_hold(bigint, text, text), catchword.rebuild_release(bigint), catchword.rebuild_forget(bigint),
   catchword.view_digest(text)
   to :"worker";
+-- To count how fresh search is, and to forget that after two days.
+grant select, insert, update, delete on catchword.freshness to :"worker";
 -- To give a sign of life, and to forget workers that vanished.
 grant select, insert, update, delete on catchword.worker to :"worker";
 

@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
+use super::freshness::{Seen, seen};
 use super::held_back::{HeldBack, held_back};
 use super::thresholds::LATELY_SECONDS;
 use crate::audit::{Verified, verified};
@@ -28,6 +29,8 @@ pub struct Facts {
     /// Collections that have jobs and are neither configured here nor served by a living worker.
     pub unserved: Vec<String>,
     pub held_back: Vec<HeldBack>,
+    /// The changes that looks have seen lately, by collection and window.
+    pub seen: Vec<Seen>,
     /// How long ago the canary was last changed; none: there is none, or it is paused.
     pub canary_seconds: Option<f64>,
     /// Why Elasticsearch does not answer; none: it does.
@@ -95,7 +98,8 @@ impl Catchword {
         let connection = &mut database::beside(&self.inner.pool, POSTGRES).await?;
         collection::refuse_standby(connection).await?;
         migrate::check_version(connection).await?;
-        let mut facts = Facts { workers: workers(connection).await?, held_back: held_back(connection).await?, ..Facts::default() };
+        let (workers, held_back, seen) = (workers(connection).await?, held_back(connection).await?, seen(connection).await?);
+        let mut facts = Facts { workers, held_back, seen, ..Facts::default() };
         if self.inner.config.worker.canary {
             facts.canary_seconds = sqlx::query_scalar(include_str!("canary.sql")).bind(CANARY).fetch_optional(&mut *connection).await?;
         }

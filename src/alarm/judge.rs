@@ -1,10 +1,12 @@
 //! Facts in, judgements out. Pure.
 
 mod collection;
+mod freshness;
 mod words;
 
 use super::thresholds::{HELD_BACK_SECONDS, HELD_BACK_TRANSACTIONS, PASSLESS_SECONDS, PRODUCERLESS_SECONDS};
 use super::{Check, Facts, HeldBack, Level};
+use crate::config::CANARY;
 use crate::sync::WorkerRow;
 use words::{span, unwell, well};
 
@@ -16,6 +18,11 @@ pub fn judge(facts: &Facts) -> Vec<Check> {
     for collection in &facts.collections {
         let serving: Vec<&WorkerRow> = living.iter().copied().filter(|worker| worker.collections.contains(&collection.name)).collect();
         checks.extend(collection::judge(collection, &serving));
+        checks.extend(freshness::judge(&collection.name, &facts.seen));
+    }
+    // where nobody writes, the canary alone says how fresh search is
+    if facts.canary_seconds.is_some() {
+        checks.extend(freshness::judge(CANARY, &facts.seen));
     }
     checks
 }

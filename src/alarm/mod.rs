@@ -2,6 +2,7 @@
 //! codes do.
 
 mod facts;
+mod freshness;
 mod held_back;
 mod judge;
 mod thresholds;
@@ -14,6 +15,7 @@ use crate::Catchword;
 use crate::printable::printable;
 
 pub use facts::{CollectionFacts, Facts, Switched};
+pub use freshness::Seen;
 pub use held_back::HeldBack;
 pub use judge::judge;
 

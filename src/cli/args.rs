@@ -128,8 +128,8 @@ pub(super) enum Command {
     /// Is all well? The alarms' own judgements, for cron and Nagios
     ///
     /// Judges what the Prometheus alarms judge, from Postgres and Elasticsearch alone: workers, the queue's length and age, dead letters,
-    /// pauses, what is blocked or ahead, what holds vacuum back. The first line is the summary; each further one says what is wrong
-    /// and what to do. Answers within about seven seconds, whatever the servers do. Rates over time, such as freshness, need Prometheus.
+    /// pauses, what is blocked or ahead, what holds vacuum back, and whether too many changes of the last hours were seen late. The first line
+    /// is the summary; each further one says what is wrong and what to do. Answers within about seven seconds, whatever the servers do.
     ///
     /// Exit 0: well; 1: unwell; 2: could not tell, for instance because Postgres is away.
     Check(Check),

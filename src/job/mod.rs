@@ -25,5 +25,5 @@ pub use of_key::{Dead, Open, dead_of_key, open_of_key};
 pub use of_tag::{OfTag, OpenOfTag, Place, of_tag, open_of_tag};
 pub use postpone::postpone;
 pub use push_back::{Charge, Due, MAX_ATTEMPTS, push_back};
-pub use settle::settle;
+pub use settle::{Fresh, settle};
 pub use storage::{REPAIR_OPTIONS, Storage, options, storage};

@@ -77,7 +77,7 @@ pub(super) async fn batch(
     outcome.touched = mended;
     note_health(inner, collection, &documents, &written, &findings, &mut outcome);
     let settled = async {
-        let burials = settle(&mut transaction, jobs, &findings, &mut outcome, &mut measured).await?;
+        let burials = settle(&mut transaction, collection, jobs, &findings, &mut outcome, &mut measured).await?;
         transaction.commit().await?;
         Ok::<_, Error>(burials)
     };
@@ -285,6 +285,7 @@ fn is_failure(answer: &Answer) -> bool {
 /// Carries out what becomes of each job. Where index or view are at fault, nothing is charged to anybody.
 async fn settle(
     connection: &mut PgConnection,
+    collection: &Collection,
     jobs: &[Job],
     findings: &HashMap<&str, Finding>,
     outcome: &mut Outcome,
@@ -313,7 +314,7 @@ async fn settle(
             }
         }
     }
-    job::settle(connection, &settled).await?;
+    job::settle(connection, &collection.name, &settled, measured.fresh()).await?;
     job::postpone(connection, &postponed).await?;
     job::push_back(connection, &charges).await?;
     job::bury(connection, &burials).await?;

@@ -18,7 +18,7 @@ pub use breaker::{Breakers, Scope, State};
 pub(crate) use canary::Stage;
 pub use compare::{Verdict, compare};
 pub use fate::{Fate, Finding, fate, mass_refusal};
-pub(crate) use measured::Measured;
+pub(crate) use measured::{Measured, OBJECTIVE_SECONDS};
 pub use outcome::Outcome;
 pub use pace::Pace;
 pub(crate) use worker::{ABSENT_SECONDS, host};

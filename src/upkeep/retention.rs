@@ -1,4 +1,4 @@
-//! Clears away what has nothing to say any more: old results of audits and dead letters whose keys are in step.
+//! Clears away what has nothing to say any more: old results of audits, old counts, and dead letters whose keys are in step.
 
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ impl Upkeep {
     pub(super) async fn clear_away(&self) -> Result<(), Error> {
         let pool = &self.catchword.inner.pool;
         sqlx::query(include_str!("clear_audits.sql")).execute(pool).await?;
+        sqlx::query(include_str!("clear_freshness.sql")).execute(pool).await?;
         for collection in self.workable().await {
             self.clear_letters(&collection).await?;
         }

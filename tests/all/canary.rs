@@ -25,6 +25,14 @@ async fn a_canary_is_followed_until_search_shows_it() {
     eventually("it is settled", async || scrape(&world, &worker).await.get(fresh).is_some()).await;
     let seen = scrape(&world, &worker).await;
     assert_eq!(seen.value("catchword_jobs_settled_total{class=\"canary\",collection=\"catchword_canary\"}"), 1.0);
+    // and check has it without Prometheus
+    let counted = "select sum(changes)::bigint from catchword.freshness where collection = 'catchword_canary' and slow = 0";
+    assert_eq!(world.one::<Option<i64>>(counted).await, Some(1));
+    let (_, report, err) = world.run(&["check", "--json"]).await;
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap_or_else(|_| panic!("{report} {err}"));
+    let judged = |check: &&serde_json::Value| check["name"] == "CatchwordFreshnessBurnFast" && check["collection"] == "catchword_canary";
+    let judged = report["checks"].as_array().unwrap().iter().find(judged).unwrap_or_else(|| panic!("{report:#}"));
+    assert_eq!(judged["says"], "0 of 1 change of the last 1h were seen late");
     // scrapes within a second share what was read
     let due = "catchword_jobs{collection=\"catchword_canary\",state=\"due\"}";
     eventually("none is due", async || scrape(&world, &worker).await.value(due) == 0.0).await;

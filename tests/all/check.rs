@@ -37,6 +37,7 @@ async fn check_judges_what_the_alarms_judge() {
     let job = "insert into catchword.job (collection, key, priority, tag, scheduled_at, expires_at) values ('annotation', gen_random_uuid()::text,";
     let dead = "insert into catchword.dead_job (id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, died_at, reason)
                 values (1, 'index', 'annotation', 'k', now(), now(), now(), 1, 't', 5, now() -";
+    let seen = "insert into catchword.freshness (minute, collection, session, changes, slow) values (";
     let away = "update catchword.worker set seen_at = now() - interval '10 minutes'";
     for (make, unwell, said) in [
         (format!("{job} 1, 't', now() - interval '16 minutes', now() + interval '1 day')"), "unwell CatchwordOldestDueJob annotation", "catchword explain"),
@@ -63,6 +64,12 @@ async fn check_judges_what_the_alarms_judge() {
             "unwell CatchwordServerSwitched annotation",
             "catchword reindex annotation --all --anew --hidden --yes",
         ),
+        (format!("{seen} now(), 'annotation', 1, 50, 10)"), "unwell CatchwordFreshnessBurnFast annotation", "catchword status"),
+        (
+            format!("{seen} now() - interval '50 minutes', 'bystander', 1, 150, 13), (now() - interval '20 minutes', 'bystander', 2, 50, 4)"),
+            "unwell CatchwordFreshnessBurnSlow bystander",
+            "17 of 200 changes of the last 6h",
+        ),
         ("insert into catchword.job (collection, key, priority, tag) values ('stranger', '1', 1, 'test')".into(), "unwell CatchwordWorkerAbsent stranger", "catchword detach"),
         (away.into(), "unwell CatchwordWorkerAbsent annotation", "start one: catchword worker"),
         (format!("{away}; {job} 1, 't', now() - interval '11 minutes', now() + interval '1 day')"), "unwell CatchwordConsumerStopped annotation", "start one: catchword worker"),
@@ -76,10 +83,57 @@ async fn check_judges_what_the_alarms_judge() {
         let (level, name) = unwell.split_once(' ').unwrap();
         assert!(again == code && first.contains(name) && words.lines().any(|line| line.starts_with(level) && line.contains(said)), "{make}: {words}");
         world
-            .sql("delete from catchword.job where tag in ('t', 'test'); delete from catchword.dead_job where tag = 't'; delete from catchword.pause; delete from catchword.journal where what = 'raise'; alter table annotation enable trigger catchword_updated; update catchword.worker set seen_at = now(), passed_at = now(), breaker = 'closed', blocked = '{}'; analyze catchword.job")
+            .sql("delete from catchword.job where tag in ('t', 'test'); delete from catchword.dead_job where tag = 't'; delete from catchword.pause; delete from catchword.freshness; delete from catchword.journal where what = 'raise'; alter table annotation enable trigger catchword_updated; update catchword.worker set seen_at = now(), passed_at = now(), breaker = 'closed', blocked = '{}'; analyze catchword.job")
             .await;
         world.is_well().await;
     }
+    world.noise_is_untouched().await;
+}
+
+/// Real changes, real looks: what is settled late is counted where it is settled, and bulks are not.
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_that_the_loop_saw_late_burn_the_objective() {
+    let world = World::new().await;
+    world.sql(WORKER).await;
+    for n in 0..12 {
+        world.annotate("acct:a", &n.to_string()).await;
+    }
+    world.sql("update catchword.job set enqueued_at = enqueued_at - interval '6 minutes' where tag = 'insert'").await;
+    // a bulk may be as late as it likes
+    let (code, _, err) = world.run(&["reindex", "annotation", "--user", "acct:a", "--yes"]).await;
+    assert_eq!(code, 0, "{err}");
+    world.sql("update catchword.job set enqueued_at = enqueued_at - interval '6 minutes', scheduled_at = scheduled_at - interval '6 minutes' where tag like 'reindex%'").await;
+    world.make_due().await;
+    world.is_well().await;
+    let (code, _, err) = world.run(&["sync", "--drain"]).await;
+    assert_eq!((code, world.jobs().await), (0, 0), "{err}");
+    let counted = "select format('%s %s', sum(changes), sum(slow)) from catchword.freshness where collection = 'annotation'";
+    assert_eq!(world.one::<String>(counted).await, "12 12");
+    let (code, bad, report) = world.check().await;
+    assert_eq!(
+        (code, bad),
+        (1, ["Fast", "Slow"].map(|burn| format!("unwell CatchwordFreshnessBurn{burn} annotation")).to_vec()),
+        "{report}"
+    );
+    let (_, words, _) = world.run(&["check"]).await;
+    assert!(
+        words.contains("12 of 12 changes of the last 1h were seen in Elasticsearch after over 5m, and it goes on; catchword status"),
+        "{words}"
+    );
+
+    // quick ones follow: 12 of 90 are too many for a month's allowance, and not for a night's sleep
+    for n in 0..78 {
+        world.annotate("acct:b", &n.to_string()).await;
+    }
+    world.make_due().await;
+    let (code, _, err) = world.run(&["sync", "--drain"]).await;
+    assert_eq!((code, world.jobs().await), (0, 0), "{err}");
+    let (_, bad, report) = world.check().await;
+    assert_eq!(bad, ["unwell CatchwordFreshnessBurnSlow annotation"], "{report}");
+
+    // half an hour later it has not gone on
+    world.sql("update catchword.freshness set minute = minute - interval '31 minutes'").await;
+    world.is_well().await;
     world.noise_is_untouched().await;
 }
 

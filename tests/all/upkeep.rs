@@ -239,3 +239,15 @@ async fn an_old_dead_letter_goes_only_when_its_key_is_in_step() {
     world.keep_up(&mut world.upkeep()).await;
     assert_eq!(world.all::<String>("select key from catchword.dead_job where id < 0").await, [missing]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counts_of_freshness_are_forgotten_after_two_days() {
+    let world = World::new().await;
+    let ago = "insert into catchword.freshness (minute, collection, session, changes, slow) select now() - make_interval(hours => h), 'annotation', 1, 1, 0 from unnest(array[1, 47, 49, 999]) h";
+    world.sql(ago).await;
+    world.keep_up(&mut world.upkeep()).await;
+    let left: Vec<i32> = world
+        .all("select round(extract(epoch from now() - minute) / 3600)::integer from catchword.freshness where session = 1 order by 1")
+        .await;
+    assert_eq!(left, [1, 47]);
+}

@@ -3,7 +3,7 @@ use uuid::Uuid;
 
 use super::words::jobs;
 use super::*;
-use crate::alarm::{CollectionFacts, Switched};
+use crate::alarm::{CollectionFacts, Seen, Switched};
 use crate::audit::Verified;
 use crate::job::{CENSUS_LIMIT, Census, Letters, OldestDue};
 
@@ -117,6 +117,37 @@ fn a_live_job_may_be_due_for_a_quarter_of_an_hour_and_one_of_a_bulk_for_six() {
         f.collections[0].paused = Some((60.0, String::new()));
     };
     assert_eq!(found(paused), [], "while it is paused it is meant to be old");
+}
+
+/// Counts of one collection: window in seconds, changes, slow.
+fn seen(collection: &'static str, counts: &'static [(i64, i64, i64)]) -> impl FnOnce(&mut Facts) {
+    let of = move |&(seconds, changes, slow): &(i64, i64, i64)| Seen { collection: collection.into(), seconds, changes, slow };
+    move |f| f.seen.extend(counts.iter().map(of))
+}
+
+#[test]
+fn an_allowance_that_is_spent_too_fast_is_told_while_it_goes_on() {
+    let (fast, slow) = ("CatchwordFreshnessBurnFast", "CatchwordFreshnessBurnSlow");
+    let note = |counts| seen("note", counts);
+    // over the share, and on it; in both windows
+    fires(fast, note(&[(300, 100, 15), (3_600, 1_000, 145)]), note(&[(300, 100, 15), (3_600, 1_000, 144)]));
+    fires(fast, note(&[(300, 100, 15), (3_600, 1_000, 145)]), note(&[(300, 125, 18), (3_600, 1_000, 145)]));
+    fires(slow, note(&[(1_800, 100, 7), (21_600, 1_000, 61)]), note(&[(1_800, 100, 7), (21_600, 1_000, 60)]));
+    fires(slow, note(&[(1_800, 100, 7), (21_600, 1_000, 61)]), note(&[(1_800, 100, 6), (21_600, 1_000, 61)]));
+    // ten are some, nine are chance
+    fires(fast, note(&[(300, 10, 10), (3_600, 10, 10)]), note(&[(300, 9, 9), (3_600, 9, 9)]));
+    fires(slow, note(&[(1_800, 10, 10), (21_600, 10, 10)]), note(&[(1_800, 9, 9), (21_600, 9, 9)]));
+    // an outage that is over, and one in which nothing was settled: others tell of that
+    assert_eq!(found(note(&[(3_600, 1_000, 900), (1_800, 500, 0), (21_600, 1_000, 900)])), []);
+    assert_eq!(found(note(&[])), []);
+    // another's changes are not ours, the canary's count while it lives
+    assert_eq!(found(seen("stranger", &[(300, 10, 10), (3_600, 10, 10)])), []);
+    assert_eq!(found(seen("catchword_canary", &[(300, 10, 10), (3_600, 10, 10)])), [(fast, Level::Unwell)]);
+    let no_canary = |f: &mut Facts| {
+        seen("catchword_canary", &[(300, 10, 10), (3_600, 10, 10)])(f);
+        f.canary_seconds = None;
+    };
+    assert_eq!(found(no_canary), []);
 }
 
 #[test]
