@@ -12,7 +12,7 @@ use super::thresholds::LATELY_SECONDS;
 use crate::audit::{Verified, verified};
 use crate::collection::{self, Collection};
 use crate::config::CANARY;
-use crate::job::{self, Census, Letters, OldestDue};
+use crate::job::{self, Census, Letters};
 use crate::sync::{WorkerRow, workers};
 use crate::{Catchword, Error, config, database, migrate};
 
@@ -42,7 +42,6 @@ pub struct Facts {
 pub struct CollectionFacts {
     pub name: String,
     pub census: Census,
-    pub oldest: OldestDue,
     pub letters: Letters,
     /// For how long it has been paused, and by whom and why.
     pub paused: Option<(f64, String)>,
@@ -153,7 +152,6 @@ async fn of_collection(
     let facts = CollectionFacts {
         name: name.clone(),
         census: job::census(connection, name).await?,
-        oldest: job::oldest_due(connection, name).await?,
         letters: job::letters(connection, name, LATELY_SECONDS).await?,
         paused: standing.paused_seconds.map(|seconds| (seconds, standing.paused_why.unwrap_or_default())),
         blocked: refused.or(problem.map(|problem| format!("{problem}: run `catchword migrate`"))),

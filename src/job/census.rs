@@ -17,7 +17,12 @@ pub struct Census {
     pub dead: i64,
     /// Those among the first of each priority: the oldest come first.
     pub expired: i64,
+    /// How long the oldest due job has been due, among the first of each priority; none: nothing is due.
     pub oldest_due_seconds: Option<f64>,
+    /// The same of live writes: priority 1.
+    pub oldest_live_seconds: Option<f64>,
+    /// The same of reindexes, audits and large changes, which stand behind them.
+    pub oldest_bulk_seconds: Option<f64>,
     /// Are there too many to be counted? Then due, waiting and dead are what the planner makes of its statistics.
     pub estimated: bool,
 }
@@ -47,20 +52,6 @@ pub async fn census(connection: &mut PgConnection, collection: &str) -> Result<C
 async fn planned(connection: &mut PgConnection, explain: &'static str, collection: &str) -> Result<i64, Error> {
     let Json(plan): Json<Value> = sqlx::query_scalar(explain).bind(collection).fetch_one(connection).await?;
     Ok(plan[0]["Plan"]["Plan Rows"].as_f64().unwrap_or(0.0) as i64)
-}
-
-/// How long the first due job has been due.
-#[derive(Clone, Copy, Debug, Default, FromRow)]
-pub struct OldestDue {
-    /// Of live writes; none: nothing is due.
-    pub live_seconds: Option<f64>,
-    /// Of reindexes and large changes.
-    pub bulk_seconds: Option<f64>,
-}
-
-/// The ages of one collection's queue.
-pub async fn oldest_due(connection: &mut PgConnection, collection: &str) -> Result<OldestDue, Error> {
-    Ok(sqlx::query_as(include_str!("oldest_due.sql")).bind(collection).fetch_one(connection).await?)
 }
 
 /// Dead letters that somebody should hear of.

@@ -7,7 +7,8 @@ with recursive priorities as (
     from priorities where priorities.priority is not null
 ),
 counted as (
-  select count(*) as jobs,
+  select p.priority,
+         count(*) as jobs,
          count(*) filter (where first.scheduled_at <= now()) as due,
          count(*) filter (where first.expires_at <= now()) as expired,
          min(first.scheduled_at) filter (where first.scheduled_at <= now()) as oldest_due
@@ -22,5 +23,7 @@ select coalesce(sum(due), 0)::bigint as due,
        coalesce(sum(expired), 0)::bigint as expired,
        (select count(*) from (select from catchword.dead_job where collection = $1 limit $2) as dead) as dead,
        extract(epoch from now() - min(oldest_due))::float8 as oldest_due_seconds,
+       extract(epoch from now() - min(oldest_due) filter (where priority <= 1))::float8 as oldest_live_seconds,
+       extract(epoch from now() - min(oldest_due) filter (where priority > 1))::float8 as oldest_bulk_seconds,
        coalesce(bool_or(jobs >= $2), false) as estimated
   from counted

@@ -16,7 +16,7 @@ mod storage;
 
 pub use among::{OpenAmong, dead_among, open_among, schedule_audit};
 pub use bury::{Burial, Reason, bury};
-pub use census::{CENSUS_LIMIT, Census, Letters, OldestDue, census, letters, oldest_due, unserved};
+pub use census::{CENSUS_LIMIT, Census, Letters, census, letters, unserved};
 pub use claim::{Cursor, Job, claim};
 pub use class::Class;
 pub use dead::{Group, Letter, Which, dead_groups, dead_letters, discard, replay};

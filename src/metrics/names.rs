@@ -78,8 +78,8 @@ pub(super) static JOBS: Level = Level::new(
 );
 pub(super) static OLDEST_DUE: Level = Level::new(
     "catchword_oldest_due_job_age_seconds",
-    COLLECTION,
-    "How long the oldest due job has been due, claimed ones included; 0: nothing is due.",
+    &["collection", "priority"],
+    "How long the oldest due job has been due, claimed ones included; 0: nothing is due. live: priority 1, the writes. bulk: what stands behind them.",
 );
 pub(super) static SCHEDULED: Level = Level::counted(
     "catchword_jobs_scheduled_total",

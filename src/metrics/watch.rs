@@ -79,7 +79,9 @@ fn watch_the_queue(catchword: &Catchword) {
     });
     read(&OLDEST_DUE, catchword, |reading, say| {
         for (name, census) in &reading.censuses {
-            say(census.oldest_due_seconds.unwrap_or(0.0), &[collection(name)]);
+            for (priority, seconds) in [("live", census.oldest_live_seconds), ("bulk", census.oldest_bulk_seconds)] {
+                say(seconds.unwrap_or(0.0), &[collection(name), KeyValue::new("priority", priority)]);
+            }
         }
     });
     read(&PAUSED, catchword, |reading, say| {

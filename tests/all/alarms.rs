@@ -150,6 +150,7 @@ fn check_draws_the_same_lines() {
         ("CatchwordDeadLettersGrowing", "LATELY_SECONDS", "[1h]"),
         ("CatchwordQueueLong", "QUEUE_JOBS", "> 50000 # jobs"),
         ("CatchwordOldestDueJob", "LIVE_DUE_SECONDS", "> 900 # seconds"),
+        ("CatchwordOldestDueJob", "BULK_DUE_SECONDS", "> 21600 # seconds"),
         ("CatchwordProducerStopped", "PRODUCERLESS_SECONDS", "[15m]"),
         ("CatchwordAuditStale", "UNAUDITED_SECONDS", "> 691200 # seconds"),
         ("CatchwordFreshnessBurnFast", "BURN_FAST_SHARE", "> 0.144 # of changes"),

@@ -130,8 +130,10 @@ async fn a_drained_queue_reports_zero_and_a_full_one_its_jobs() {
     for (state, count) in [("due", 0.0), ("waiting", 1.0), ("dead", 0.0), ("expired", 0.0)] {
         assert_eq!(seen.value(&format!("catchword_jobs{{collection=\"annotation\",state=\"{state}\"}}")), count, "{state}");
     }
-    assert_eq!(seen.value("catchword_oldest_due_job_age_seconds{collection=\"annotation\"}"), 0.0);
-    assert_eq!(seen.value("catchword_oldest_due_job_age_seconds{collection=\"bystander\"}"), 0.0);
+    let age = |collection, priority| format!("catchword_oldest_due_job_age_seconds{{collection=\"{collection}\",priority=\"{priority}\"}}");
+    for collection in ["annotation", "bystander"] {
+        assert_eq!((seen.value(&age(collection, "live")), seen.value(&age(collection, "bulk"))), (0.0, 0.0));
+    }
     assert_eq!(seen.value("catchword_paused{collection=\"annotation\"}"), 1.0);
     assert!(seen.value("catchword_paused_seconds{collection=\"annotation\"}") > 0.0);
     assert_eq!(seen.value("catchword_paused{collection=\"bystander\"}"), 0.0);
@@ -146,7 +148,8 @@ async fn a_drained_queue_reports_zero_and_a_full_one_its_jobs() {
     let due = "catchword_jobs{collection=\"annotation\",state=\"due\"}";
     eventually("the claimed jobs are due", async || scrape(&world, &worker).await.value(due) == 2.0).await;
     let seen = scrape(&world, &worker).await;
-    assert!(seen.value("catchword_oldest_due_job_age_seconds{collection=\"annotation\"}") >= 3600.0);
+    assert!(seen.value(&age("annotation", "live")) >= 3600.0);
+    assert_eq!(seen.value(&age("annotation", "bulk")), 0.0);
     assert_eq!(seen.value("catchword_jobs{collection=\"annotation\",state=\"expired\"}"), 2.0);
     assert!(seen.value("catchword_jobs_scheduled_total") > scheduled);
     // that other one needs its snapshot
@@ -211,7 +214,8 @@ async fn a_census_of_a_long_queue_reads_a_bounded_part_of_it_and_estimates_the_r
     assert!(census.estimated);
     assert!((150_000..250_000).contains(&census.due), "{census:?}");
     assert!((60_000..140_000).contains(&census.waiting), "{census:?}");
-    assert!(census.oldest_due_seconds.unwrap() >= 60.0);
+    assert!(census.oldest_bulk_seconds.unwrap() >= 60.0 && census.oldest_due_seconds == census.oldest_bulk_seconds);
+    assert_eq!(census.oldest_live_seconds, None, "they are all waiting");
     let short = catchword::job::census(&mut world.pool.acquire().await.unwrap(), "bystander").await.unwrap();
     assert!(!short.estimated && short.due == 0, "{short:?}");
     let (_, words, _) = world.run(&["status"]).await;

@@ -56,7 +56,7 @@ fn queue_long(collection: &CollectionFacts) -> Check {
 
 fn oldest_due(collection: &CollectionFacts) -> Check {
     let name = "CatchwordOldestDueJob";
-    let (live, bulk) = (collection.oldest.live_seconds.unwrap_or(0.0), collection.oldest.bulk_seconds.unwrap_or(0.0));
+    let (live, bulk) = (collection.census.oldest_live_seconds.unwrap_or(0.0), collection.census.oldest_bulk_seconds.unwrap_or(0.0));
     let remedy = "read why in the worker's log or its /readyz, and look at one key: catchword explain";
     match collection.paused {
         None if live > LIVE_DUE_SECONDS => {
@@ -184,8 +184,8 @@ fn audit_stale(collection: &CollectionFacts) -> Check {
 }
 
 impl CollectionFacts {
-    /// For how long the first due job has been due.
+    /// For how long the oldest due job has been due.
     fn age(&self) -> f64 {
-        self.oldest.live_seconds.unwrap_or(0.0).max(self.oldest.bulk_seconds.unwrap_or(0.0))
+        self.census.oldest_due_seconds.unwrap_or(0.0)
     }
 }

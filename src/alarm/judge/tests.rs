@@ -5,15 +5,23 @@ use super::words::jobs;
 use super::*;
 use crate::alarm::{CollectionFacts, Seen, Switched};
 use crate::audit::Verified;
-use crate::job::{CENSUS_LIMIT, Census, Letters, OldestDue};
+use crate::job::{CENSUS_LIMIT, Census, Letters};
 
 /// A world in which all is well.
 fn facts() -> Facts {
-    let census = Census { due: 3, waiting: 2, dead: 0, expired: 0, oldest_due_seconds: Some(5.0), estimated: false };
+    let census = Census {
+        due: 3,
+        waiting: 2,
+        dead: 0,
+        expired: 0,
+        oldest_due_seconds: Some(5.0),
+        oldest_live_seconds: Some(5.0),
+        oldest_bulk_seconds: None,
+        estimated: false,
+    };
     let note = CollectionFacts {
         name: "note".into(),
         census,
-        oldest: OldestDue { live_seconds: Some(5.0), bulk_seconds: None },
         letters: Letters::default(),
         paused: None,
         blocked: None,
@@ -45,6 +53,18 @@ fn found(change: impl FnOnce(&mut Facts)) -> Vec<(&'static str, Level)> {
     checks.iter().filter(|check| check.level != Level::Well).map(|check| (check.name, check.level)).collect()
 }
 
+impl CollectionFacts {
+    fn live_due_for(&mut self, seconds: f64) {
+        self.census.oldest_live_seconds = Some(seconds);
+        self.census.oldest_due_seconds = Some(seconds);
+    }
+
+    fn bulk_due_for(&mut self, seconds: f64) {
+        self.census.oldest_bulk_seconds = Some(seconds);
+        self.census.oldest_due_seconds = Some(seconds);
+    }
+}
+
 /// This alarm and no other fires after the first change; none does after the second, which stays just below the line.
 fn fires(name: &'static str, unwell: impl FnOnce(&mut Facts), well: impl FnOnce(&mut Facts)) {
     assert_eq!(found(unwell), [(name, Level::Unwell)]);
@@ -71,13 +91,13 @@ fn a_worker_that_was_not_seen_is_absent() {
 fn work_that_is_due_and_old_and_served_by_nobody_means_that_the_consumer_stopped() {
     let stopped = |f: &mut Facts| {
         f.workers.clear();
-        f.collections[0].oldest.live_seconds = Some(601.0);
+        f.collections[0].live_due_for(601.0);
     };
     let absent = ("CatchwordWorkerAbsent", Level::Unwell);
     assert_eq!(found(stopped), [absent, ("CatchwordConsumerStopped", Level::Unwell)]);
     let of_a_bulk = |f: &mut Facts| {
         f.workers.clear();
-        f.collections[0].oldest.bulk_seconds = Some(601.0);
+        f.collections[0].bulk_due_for(601.0);
     };
     assert_eq!(found(of_a_bulk), [absent, ("CatchwordConsumerStopped", Level::Unwell)]);
     let paused = |f: &mut Facts| {
@@ -85,11 +105,11 @@ fn work_that_is_due_and_old_and_served_by_nobody_means_that_the_consumer_stopped
         f.collections[0].paused = Some((60.0, String::new()));
     };
     assert_eq!(found(paused), [absent], "a pause is no stop");
-    let served = |f: &mut Facts| f.collections[0].oldest.live_seconds = Some(601.0);
+    let served = |f: &mut Facts| f.collections[0].live_due_for(601.0);
     assert_eq!(found(served), []);
     let young = |f: &mut Facts| {
         f.workers.clear();
-        f.collections[0].oldest.live_seconds = Some(599.0);
+        f.collections[0].live_due_for(599.0);
     };
     assert_eq!(found(young), [absent]);
 }
@@ -99,7 +119,7 @@ fn a_queue_is_long_when_many_are_due_for_long() {
     let queue = |due, seconds| {
         move |f: &mut Facts| {
             f.collections[0].census.due = due;
-            f.collections[0].oldest.bulk_seconds = Some(seconds);
+            f.collections[0].bulk_due_for(seconds);
         }
     };
     fires("CatchwordQueueLong", queue(50_001, 1_801.0), queue(50_001, 1_799.0));
@@ -108,8 +128,8 @@ fn a_queue_is_long_when_many_are_due_for_long() {
 
 #[test]
 fn a_live_job_may_be_due_for_a_quarter_of_an_hour_and_one_of_a_bulk_for_six() {
-    let live = |seconds| move |f: &mut Facts| f.collections[0].oldest.live_seconds = Some(seconds);
-    let bulk = |seconds| move |f: &mut Facts| f.collections[0].oldest.bulk_seconds = Some(seconds);
+    let live = |seconds| move |f: &mut Facts| f.collections[0].live_due_for(seconds);
+    let bulk = |seconds| move |f: &mut Facts| f.collections[0].bulk_due_for(seconds);
     fires("CatchwordOldestDueJob", live(901.0), live(899.0));
     fires("CatchwordOldestDueJob", bulk(21_601.0), bulk(21_599.0));
     let paused = |f: &mut Facts| {
