@@ -82,6 +82,26 @@ async fn a_rebuild_fills_a_new_index_and_moves_the_readers() {
     world.settle_and_compare().await;
 }
 
+/// What they see next is in the new index only when that one is refreshed: until the alias has moved, they see nothing new.
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_are_held_while_the_alias_moves() {
+    let world = World::gated().await;
+    let key = world.in_step("acct:a", "x").await;
+    let gate = world.gate.as_ref().unwrap();
+    let before = world.settings("annotation-000001").await["index.refresh_interval"].clone();
+    gate.hold("POST /_aliases");
+    let moving = async {
+        gate.holds_something().await;
+        let held = world.settings("annotation-000001").await["index.refresh_interval"].clone();
+        gate.pass();
+        held
+    };
+    let (said, held) = tokio::join!(world.rebuilt(KEEP), moving);
+    assert_eq!(held, "-1", "{said}");
+    assert_eq!(world.settings("annotation-000001").await["index.refresh_interval"], before);
+    assert_eq!(world.found("annotation").await, [key]);
+}
+
 impl World {
     /// As `in_step`, whatever the index is called.
     async fn in_step_anywhere(&self, user: &str, text: &str) -> String {

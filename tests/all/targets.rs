@@ -122,6 +122,37 @@ async fn a_direct_write_goes_to_both_and_is_left_to_the_loop_until_the_process_h
     world.settle_and_compare().await;
 }
 
+/// What readers see, the other index has: so nothing vanishes when the alias moves.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_index_that_nobody_reads_is_written_first() {
+    let world = Arc::new(World::gated().await);
+    let second = world.second_index().await;
+    let gate: &Gate = world.gate.as_ref().unwrap();
+    let by_loop = world.annotate("acct:a", "x").await;
+    let (loops, direct) = (world.another().await, world.another().await);
+
+    gate.hold("annotation-000001-write/_bulk");
+    let passing = tokio::spawn(async move { loops.sync("test", &["annotation"]).await.unwrap() });
+    gate.holds_something().await;
+    assert_eq!(world.version_in(&second, &by_loop).await, Some(world.revision(&by_loop).await));
+    assert_eq!(world.version("annotation", &by_loop).await, None);
+    gate.pass();
+    passing.await.unwrap();
+    gate.late_requests_are_answered().await;
+
+    let written = world.annotate("acct:a", "y").await;
+    let key = written.clone();
+    gate.hold("annotation-000001-write/_bulk");
+    let writing = tokio::spawn(async move { direct.index_now("annotation", [&key]).await });
+    gate.holds_something().await;
+    assert_eq!(world.version_in(&second, &written).await, Some(world.revision(&written).await));
+    assert_eq!(world.version("annotation", &written).await, None);
+    gate.pass();
+    writing.await.unwrap();
+    gate.late_requests_are_answered().await;
+    world.settle_and_compare().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_targets_agree_after_traffic_that_began_before_the_second() {
     let world = Arc::new(World::new().await);

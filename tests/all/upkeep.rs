@@ -210,6 +210,32 @@ async fn old_tombstones_go_under_their_versions_and_their_records_after_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_comes_back_under_a_sweep_keeps_its_document() {
+    let world = World::gated().await;
+    let gate = world.gate.as_ref().unwrap();
+    let key = world.in_step("acct:a", "text").await;
+    world.sql(&format!("delete from annotation where id = '{key}'")).await;
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    world.sql("update catchword.tombstone set deleted_at = now() - interval '8 days' where collection = 'annotation'").await;
+
+    // it has seen the tombstone, and its delete is on its way
+    gate.hold("items.delete");
+    let (mut upkeep, stop) = (world.upkeep(), CancellationToken::new());
+    let coming_back = async {
+        gate.holds_something().await;
+        let again = "insert into annotation (id, userid, text, target_uri, target_uri_normalized)";
+        world.sql(&format!("{again} values ('{key}', 'acct:a', 'again', 'u', 'u')")).await;
+        world.past_the_gate().await.drain("test", &["annotation"]).await.unwrap();
+        gate.pass();
+    };
+    // a delete that is held for long fails; it arrives all the same
+    let (_, ()) = tokio::join!(upkeep.round(&stop), coming_back);
+    gate.late_requests_are_answered().await;
+    assert_eq!(world.version("annotation", &key).await, Some(world.revision(&key).await));
+    world.settle_and_compare().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_tombstone_that_another_delete_replaced_meanwhile_keeps_its_record() {
     let world = World::new().await;
     let key = world.in_step("acct:a", "text").await;
