@@ -1,5 +1,7 @@
 //! From Elasticsearch to Postgres: everything that an index shows to readers, from a point in time.
 
+use futures_util::future::join;
+
 use super::Run;
 use super::confirm::{Confirmed, Difference, Suspect};
 use super::kind::Kind;
@@ -8,42 +10,49 @@ use crate::collection::Want;
 use crate::elastic::{Has, Page};
 
 impl Run<'_> {
-    /// One page of what this index shows.
+    /// What this index shows, page by page. The next page is fetched while this one is looked for in Postgres.
     pub(super) async fn documents(&mut self, n: usize) -> Result<(), Error> {
-        self.check_stop()?;
-        let Some(page) = self.next_documents(n).await? else {
-            // it ran out while this audit was cut short, or its node was started anew: this index from its beginning, in a new one
-            tracing::info!(index = self.targets[n].index(), "the point in time is gone; this index is walked anew");
-            (self.ledger.cursor, self.ledger.point_in_time) = (None, None);
-            self.ledger.stage_counts.clear();
-            return Ok(());
+        let open = match &self.ledger.point_in_time {
+            Some(open) => open.clone(),
+            None => self.inner.elastic.open_point_in_time(&self.targets[n]).await?,
         };
-        let sampled: Vec<&(String, i64)> = page.documents.iter().filter(|_| self.is_sampled()).collect();
-        self.pacer.turn(sampled.len()).await;
-        let (keys, strays): (Vec<&str>, Vec<&str>) =
-            sampled.iter().map(|(id, _)| id.as_str()).partition(|id| self.collection.key_type.fault(id).is_none());
-        let mut confirmed = self.orphans(n, &keys).await?;
-        confirmed.add(self.strays(n, &strays).await?);
-        let odd: Vec<&str> = sampled.iter().filter(|(_, version)| version % 2 != 0).map(|(id, _)| id.as_str()).collect();
-        confirmed.add(self.ghosts(n, &odd).await?);
-        self.ledger.looked += sampled.len() as u64;
-        if page.documents.is_empty() {
-            self.inner.elastic.close_point_in_time(&page.point_in_time).await;
-            self.ledger.next_stage_after(&confirmed);
-        } else {
-            (self.ledger.cursor, self.ledger.point_in_time) = (page.after, Some(page.point_in_time));
+        let mut page = self.inner.elastic.page(&open, self.ledger.cursor.as_deref()).await?;
+        loop {
+            self.check_stop()?;
+            let Some(Page { documents, after, point_in_time }) = page else {
+                // it ran out while this audit was cut short, or its node was started anew: this index from its beginning, in a new one
+                tracing::info!(index = self.targets[n].index(), "the point in time is gone; this index is walked anew");
+                (self.ledger.cursor, self.ledger.point_in_time) = (None, None);
+                self.ledger.stage_counts.clear();
+                return Ok(());
+            };
+            let sampled: Vec<&(String, i64)> = documents.iter().filter(|_| self.is_sampled()).collect();
+            self.pacer.turn(sampled.len()).await;
+            if documents.is_empty() {
+                self.inner.elastic.close_point_in_time(&point_in_time).await;
+                self.ledger.next_stage();
+                return self.note(&Confirmed::default()).await;
+            }
+            let next = self.inner.elastic.page(&point_in_time, after.as_deref());
+            let (next, confirmed) = join(next, self.unwanted(n, &sampled)).await;
+            let confirmed = confirmed?;
+            self.ledger.looked += sampled.len() as u64;
+            (self.ledger.cursor, self.ledger.point_in_time) = (after, Some(point_in_time));
             self.ledger.add(&confirmed);
+            self.note(&confirmed).await?;
+            page = next?;
         }
-        self.note(&confirmed).await
     }
 
-    async fn next_documents(&mut self, n: usize) -> Result<Option<Page>, Error> {
-        let elastic = &self.inner.elastic;
-        let point_in_time = match &self.ledger.point_in_time {
-            Some(open) => open.clone(),
-            None => elastic.open_point_in_time(&self.targets[n]).await?,
-        };
-        Ok(elastic.page(&point_in_time, self.ledger.cursor.as_deref()).await?)
+    /// Of these documents, those that no row or record speaks for.
+    async fn unwanted(&self, n: usize, documents: &[&(String, i64)]) -> Result<Confirmed, Error> {
+        let (keys, strays): (Vec<&str>, Vec<&str>) =
+            documents.iter().map(|(id, _)| id.as_str()).partition(|id| self.collection.key_type.fault(id).is_none());
+        let mut confirmed = self.orphans(n, &keys).await?;
+        confirmed.add(self.strays(n, &strays).await?);
+        let odd: Vec<&str> = documents.iter().filter(|(_, version)| version % 2 != 0).map(|(id, _)| id.as_str()).collect();
+        confirmed.add(self.ghosts(n, &odd).await?);
+        Ok(confirmed)
     }
 
     /// Documents with neither row nor record. Those that have one were looked at from Postgres' side.

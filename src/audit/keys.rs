@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 
 use super::confirm::{Confirmed, Suspect, suspects};
 use super::glance::Seen;
@@ -15,44 +15,49 @@ use crate::{Error, crash};
 const PAGE: i64 = 10_000;
 /// Keys in one look, as in a batch of the loop.
 const LOOK: usize = 2_500;
-/// Looks at the same time: while one side works on one, the other works on another.
-const IN_FLIGHT: usize = 2;
-
 impl Run<'_> {
-    /// One page of this stage: looked at, confirmed, scheduled, and noted as done.
+    /// This stage: page by page looked at, confirmed, scheduled, and noted as done. The next page is fetched meanwhile.
     pub(super) async fn keys(&mut self) -> Result<(), Error> {
-        self.check_stop()?;
-        let page = self.next_page().await?;
-        let picked: Vec<&str> = page.iter().filter(|keyed| keyed.picked && self.is_sampled()).map(|keyed| keyed.key.as_str()).collect();
-        self.pacer.turn(picked.len()).await;
-        let suspected = self.glance_at(&picked).await?;
-        let confirmed = self.confirm(&self.targets, suspected).await?;
-        self.ledger.looked += picked.len() as u64;
-        self.ledger.cursor = page.last().map(|keyed| keyed.key.clone());
-        if (page.len() as i64) < PAGE {
-            self.ledger.next_stage_after(&confirmed);
-        } else {
+        let mut page = self.page_behind(self.ledger.cursor.as_deref()).await?;
+        loop {
+            self.check_stop()?;
+            let picked: Vec<&str> = page.iter().filter(|keyed| keyed.picked && self.is_sampled()).map(|keyed| keyed.key.as_str()).collect();
+            self.pacer.turn(picked.len()).await;
+            let last = page.last().filter(|_| page.len() as i64 == PAGE).map(|keyed| keyed.key.clone());
+            let next = async {
+                match &last {
+                    Some(last) => self.page_behind(Some(last)).await,
+                    None => Ok(Vec::new()),
+                }
+            };
+            let (next, suspected) = join(next, self.glance_at(&picked)).await;
+            let confirmed = self.confirm(&self.targets, suspected?).await?;
+            self.ledger.looked += picked.len() as u64;
+            if last.is_none() {
+                self.ledger.next_stage_after(&confirmed);
+                return self.note(&confirmed).await;
+            }
+            self.ledger.cursor = last;
             self.ledger.add(&confirmed);
+            self.note(&confirmed).await?;
+            page = next?;
         }
-        self.note(&confirmed).await
     }
 
-    async fn next_page(&self) -> Result<Vec<Keyed>, Error> {
+    async fn page_behind(&self, cursor: Option<&str>) -> Result<Vec<Keyed>, Error> {
         let Run { collection, ledger, .. } = self;
         let mut connection = self.inner.pool.acquire().await?;
         match ledger.stage {
-            Stage::Records => collection.records(&mut connection, ledger.cursor.as_deref(), ledger.since, PAGE).await,
-            _ => collection.keys(&mut connection, ledger.cursor.as_deref(), ledger.since, PAGE).await,
+            Stage::Records => collection.records(&mut connection, cursor, ledger.since, PAGE).await,
+            _ => collection.keys(&mut connection, cursor, ledger.since, PAGE).await,
         }
     }
 
+    /// All looks of a page at the same time: while one server works on one, the other works on another.
     async fn glance_at(&self, keys: &[&str]) -> Result<Vec<Suspect>, Error> {
         let mut suspected = Vec::new();
-        for some in keys.chunks(LOOK * IN_FLIGHT) {
-            let looks: Vec<_> = some.chunks(LOOK).map(|keys| self.suspected(keys)).collect();
-            for look in join_all(looks).await {
-                suspected.extend(look?);
-            }
+        for look in join_all(keys.chunks(LOOK).map(|keys| self.suspected(keys))).await {
+            suspected.extend(look?);
         }
         Ok(suspected)
     }

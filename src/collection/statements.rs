@@ -8,6 +8,7 @@ use sqlx::{Postgres, Row};
 /// The statements of one collection, with its names filled in once.
 #[derive(Clone, Debug)]
 pub(super) struct Statements {
+    pub versions: String,
     pub wants: String,
     pub bodies: String,
     pub now: String,
@@ -22,6 +23,7 @@ pub(super) struct Statements {
     /// With a period only.
     pub first_keys_since: Option<String>,
     pub keys_since: Option<String>,
+    pub count_rows: String,
     pub unrecorded: String,
     /// The quoted name of the table.
     pub table: String,
@@ -43,6 +45,7 @@ impl Statements {
         let of_period = |template: &str| period.as_ref().map(|period| fill(template).replace("{period}", period));
         let bodies = fill(include_str!("bodies.sql"));
         Ok(Statements {
+            versions: fill(include_str!("versions.sql")),
             wants: fill(include_str!("wants.sql")),
             now: fill(include_str!("now.sql")),
             explain: format!("explain (format json) {bodies}"),
@@ -56,6 +59,7 @@ impl Statements {
             keys: fill(include_str!("keys.sql")),
             first_keys_since: of_period(include_str!("first_keys_since.sql")),
             keys_since: of_period(include_str!("keys_since.sql")),
+            count_rows: fill(include_str!("count_rows.sql")),
             unrecorded: fill(include_str!("unrecorded.sql")),
             table: row.try_get("table_name")?,
             doubled: fill(include_str!("doubled.sql")),

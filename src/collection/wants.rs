@@ -22,17 +22,28 @@ pub enum Want {
 }
 
 impl Collection {
-    /// What Postgres wants of each of these keys, read in one statement. A key that could not be read is not in it. What cannot be a key of this collection has no row; the record
-    /// of its delete may be there, if its document was found in the index.
+    /// What Postgres wants of each of these keys, each read in one statement: in the view, or else wherever it may be. A key that could not
+    /// be read is not in it. What cannot be a key of this collection has no row; the record of its delete may be there, if its document was
+    /// found in the index.
     pub async fn wants(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<(HashMap<String, Want>, Vec<Unbuildable>), Error> {
         let (fit, unfit): (Vec<&str>, Vec<&str>) = keys.iter().partition(|key| self.key_type.fault(key).is_none());
-        let Rows { found, unbuildable, unread } = rows(connection, &self.statements.wants, &self.name, &fit, None).await?;
-        let mut wants: HashMap<String, Want> = keys.iter().map(|key| ((*key).to_owned(), Want::Never)).collect();
+        let Rows { found, mut unbuildable, mut unread } = rows(connection, &self.statements.versions, &self.name, &fit, None).await?;
+        let mut wants: HashMap<String, Want> = HashMap::with_capacity(keys.len());
+        for row in found {
+            wants.insert(row.try_get("key")?, Want::Present(row.try_get("version")?));
+        }
+        // of what the view did not return, the second statement alone decides: a row that comes and goes between the two is as it is there
+        let failed = |key: &str| unbuildable.iter().any(|fault| fault.key == key) || unread.iter().any(|unread| unread == key);
+        let rest: Vec<&str> = fit.into_iter().filter(|key| !wants.contains_key(*key) && !failed(key)).collect();
+        let absent = rows(connection, &self.statements.wants, &self.name, &rest, None).await?;
+        wants.extend(rest.iter().chain(&unfit).map(|key| ((*key).to_owned(), Want::Never)));
+        unbuildable.extend(absent.unbuildable);
+        unread.extend(absent.unread);
         // of these nothing is known: taken for "never", they would be settled
         for key in unbuildable.iter().map(|fault| &fault.key).chain(&unread) {
             wants.remove(key);
         }
-        for row in found {
+        for row in absent.found {
             let (state, key, version): (&str, String, i64) = (row.try_get("state")?, row.try_get("key")?, row.try_get("version")?);
             let seen = match state {
                 "present" => Want::Present(version),

@@ -1,5 +1,6 @@
 -- What Postgres wants of these keys. One statement, so one snapshot: of two, a row hidden in the first could be taken for the newer
--- one of the second. Nearly all are in the view; only what is not is asked for in the table and among the deletes, key by key.
+-- one of the second. It is asked for what versions.sql did not return; what is not in the view now either is looked for in the table and
+-- among the deletes, key by key.
 with present as materialized (
   select v.key, greatest(coalesce(v.revision, 0), c.floor) as version
     from {view} v, catchword.collection c
