@@ -24,6 +24,9 @@ pub struct Verified {
     pub running: bool,
     /// What the sentinel noticed, until an audit came to its end.
     pub lost: Option<String>,
+    /// The same for ten minutes longer: an audit may be through within a second, and whoever looks once a minute must hear of it.
+    #[serde(skip)]
+    pub lost_lately: Option<String>,
 }
 
 impl Verified {
@@ -46,5 +49,6 @@ pub async fn verified(connection: &mut PgConnection, collection: &str) -> Result
         repaired: number(row.try_get("repaired")?),
         running: row.try_get("running")?,
         lost: row.try_get("lost")?,
+        lost_lately: row.try_get("lost_lately")?,
     }))
 }

@@ -125,7 +125,7 @@ pub(super) static AUDIT_RUNNING: Level = Level::new("catchword_audit_running", C
 pub(super) static LOST_WRITES: Level = Level::new(
     "catchword_index_lost_writes",
     COLLECTION,
-    "1 when an index went back behind what it had acknowledged, or is another under the old name, until an audit with repair came to its end.",
+    "1 when an index went back behind what it had acknowledged, or is another under the old name, until ten minutes after an audit with repair came to its end.",
 );
 pub(super) static SWEPT: Count = Count::new("catchword_tombstones_swept_total", COLLECTION, "Old tombstones that were removed.");
 

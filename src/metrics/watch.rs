@@ -146,7 +146,7 @@ fn watch_the_audits(catchword: &Catchword) {
     });
     read(&LOST_WRITES, catchword, |reading, say| {
         for (name, verified) in &reading.verified {
-            say(f64::from(verified.lost.is_some()), &[collection(name)]);
+            say(f64::from(verified.lost_lately.is_some()), &[collection(name)]);
         }
     });
 }

@@ -4,7 +4,8 @@ use catchword::upkeep::Upkeep;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::common::{World, eventually};
+use crate::common::{World, eventually, start};
+use crate::metrics::scrape;
 
 impl World {
     fn upkeep(&self) -> Upkeep {
@@ -109,6 +110,20 @@ async fn an_index_that_went_back_behind_what_it_acknowledged_is_noticed() {
     // it is noticed once, not every minute
     world.keep_up(&mut upkeep).await;
     assert_eq!(world.one::<i64>("select count(*) from catchword.audit").await, 1);
+
+    // it is healed, and for ten minutes everybody who looks now and then hears of it
+    let check = async || world.run(&["check"]).await.1;
+    let said = check().await;
+    assert!(said.contains("CatchwordIndexLostWrites annotation: the index lost acknowledged writes: it went back"), "{said}");
+    let worker = start(&world).await;
+    let flag = "catchword_index_lost_writes{collection=\"annotation\"}";
+    assert_eq!(scrape(&world, &worker).await.value(flag), 1.0);
+    world.sql("update catchword.audit set finished_at = finished_at - interval '5 minutes'").await;
+    assert!(check().await.contains("CatchwordIndexLostWrites"));
+    world.sql("update catchword.audit set finished_at = finished_at - interval '5 minutes'").await;
+    let said = check().await;
+    assert!(!said.contains("CatchwordIndexLostWrites"), "{said}");
+    eventually("the metric says so too", async || scrape(&world, &worker).await.value(flag) == 0.0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

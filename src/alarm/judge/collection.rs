@@ -147,7 +147,7 @@ fn paused(collection: &CollectionFacts) -> Check {
 
 fn lost_writes(collection: &CollectionFacts) -> Check {
     let name = "CatchwordIndexLostWrites";
-    match collection.verified.as_ref().and_then(|verified| verified.lost.as_deref()) {
+    match collection.verified.as_ref().and_then(|verified| verified.lost_lately.as_deref()) {
         None => well(name, Some(collection), "the index has what it confirmed"),
         Some(lost) => unwell(
             name,

@@ -246,8 +246,8 @@ fn what_audits_and_sentinels_found_is_told_and_so_is_that_nobody_audits() {
     };
     fires("CatchwordAuditDrift", differed("missing"), differed("pending"));
     let lost = |lost: Option<&str>| {
-        let lost = lost.map(str::to_owned);
-        move |f: &mut Facts| f.collections[0].verified = Some(Verified { lost, ..Verified::default() })
+        let lost_lately = lost.map(str::to_owned);
+        move |f: &mut Facts| f.collections[0].verified = Some(Verified { lost_lately, ..Verified::default() })
     };
     fires("CatchwordIndexLostWrites", lost(Some("the sentinel is gone")), lost(None));
     let unaudited = |seconds| move |f: &mut Facts| f.collections[0].unaudited_seconds = seconds;
