@@ -1,9 +1,8 @@
 //! Counts and ages read from the queue.
 
-use serde_json::Value;
-use sqlx::types::Json;
 use sqlx::{Connection, FromRow, PgConnection};
 
+use super::estimate::{estimate_dead, estimate_jobs};
 use crate::Error;
 
 /// Jobs of one priority that are counted one by one: some milliseconds. Above it the counts are estimates.
@@ -23,7 +22,8 @@ pub struct Census {
     pub oldest_live_seconds: Option<f64>,
     /// The same of reindexes, audits and large changes, which stand behind them.
     pub oldest_bulk_seconds: Option<f64>,
-    /// Are there too many to be counted? Then due, waiting and dead are what the planner makes of its statistics.
+    /// Are there too many to be counted? Then due, waiting and dead are what the planner makes of its statistics, or of a sample where those are
+    /// old.
     pub estimated: bool,
 }
 
@@ -36,22 +36,15 @@ pub async fn census(connection: &mut PgConnection, collection: &str) -> Result<C
     transaction.rollback().await?;
     let mut census: Census = counted?;
     if census.estimated {
-        let jobs = planned(connection, include_str!("estimate_jobs.sql"), collection).await?;
-        let waiting = planned(connection, include_str!("estimate_waiting.sql"), collection).await?;
-        census.waiting = census.waiting.max(waiting);
-        census.due = census.due.max(jobs - census.waiting);
+        let about = estimate_jobs(connection, collection).await?;
+        census.waiting = census.waiting.max(about.waiting);
+        census.due = census.due.max(about.jobs - census.waiting);
     }
     if census.dead >= CENSUS_LIMIT {
         census.estimated = true;
-        census.dead = census.dead.max(planned(connection, include_str!("estimate_dead.sql"), collection).await?);
+        census.dead = census.dead.max(estimate_dead(connection, collection).await?);
     }
     Ok(census)
-}
-
-/// How many rows the planner expects.
-async fn planned(connection: &mut PgConnection, explain: &'static str, collection: &str) -> Result<i64, Error> {
-    let Json(plan): Json<Value> = sqlx::query_scalar(explain).bind(collection).fetch_one(connection).await?;
-    Ok(plan[0]["Plan"]["Plan Rows"].as_f64().unwrap_or(0.0) as i64)
 }
 
 /// Dead letters that somebody should hear of.

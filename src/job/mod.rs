@@ -6,6 +6,7 @@ mod census;
 mod claim;
 mod class;
 mod dead;
+mod estimate;
 mod letters;
 mod of_key;
 mod of_tag;
