@@ -72,7 +72,12 @@ grant select, insert, update, delete on catchword.freshness to :"worker";
 grant select, insert, update, delete on catchword.worker to :"worker";
 
 -- To see whether the triggers are in place.
-grant execute on function catchword.broken_triggers(text) to :"worker";
+grant execute on function catchword.broken_triggers(text), catchword.problems(text, text, text, text) to :"worker";
+-- To read what is attached, and to begin a tick.
+grant execute on function
+  catchword.attached(text[], text[], text[], text[]), catchword.renew_worker(uuid, text, text, text[], jsonb, text, boolean),
+  catchword.tick(uuid, text, text, text[], jsonb, text, boolean)
+  to :"worker";
 -- To give rows a new number: after a change of a related table, and where Elasticsearch is ahead.
 grant execute on function catchword.touch(text, text[], boolean), catchword.expand_touches(text, integer) to :"worker";
 -- To lift the sequence above a version seen in Elasticsearch, and to notice another server.

@@ -7,9 +7,8 @@ use std::time::Duration;
 use sqlx::PgPool;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
-use uuid::Uuid;
 
-use crate::collection::{self, Collection};
+use crate::collection::{self, Collection, Found};
 use crate::config::{CANARY, Config, ElasticsearchSettings, Environment, Tls};
 use crate::elastic::{Address, Answer, Credentials, Elastic, Target, Transport};
 use crate::gather::Gather;
@@ -152,20 +151,16 @@ impl Catchword {
     /// other collections go on.
     pub(crate) async fn refresh(&self) -> Result<(), Error> {
         let mut connection = self.inner.pool.acquire().await?;
-        let installation = collection::installation(&mut connection).await?;
-        let (mut loaded, mut refused, mut unverified, mut withheld) = (Vec::new(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        for config in self.inner.config.served() {
-            let loaded_now = collection::load(&mut connection, config, &self.inner.prefix).await;
-            match loaded_now.and_then(|collection| collection.check_targets().map(|()| collection)) {
-                Err(Error::Refused(why)) => _ = refused.insert(config.name.clone(), why),
-                Err(error) => return Err(error),
-                Ok(collection) => match collection::problems(&mut connection, config).await?.first() {
-                    Some(problem) => _ = refused.insert(config.name.clone(), format!("{problem}; run: catchword migrate")),
-                    None => loaded.push(Arc::new(collection)),
-                },
-            }
-        }
+        let found = Found::load(&mut connection, self.inner.config.served().collect::<Vec<_>>(), &self.inner.prefix).await?;
         drop(connection);
+        self.take_in(found).await;
+        Ok(())
+    }
+
+    /// Takes in how the collections were found: asks whose their indices are, and remembers it all.
+    pub(crate) async fn take_in(&self, Found { collections, mut refused, .. }: Found) {
+        let mut loaded: Vec<Arc<Collection>> = collections.into_iter().map(Arc::new).collect();
+        let (mut unverified, mut withheld) = (BTreeMap::new(), BTreeMap::new());
         for collection in &loaded {
             let Some((readers, others)) = collection.targets.split_first() else {
                 unverified.insert(collection.name.clone(), "it has no index yet; run: catchword migrate".into());
@@ -179,11 +174,11 @@ impl Catchword {
                 continue;
             }
             for other in others {
-                if let Err(error) = self.ownership(other, collection, installation).await {
+                if let Err(error) = self.ownership(other, collection).await {
                     withheld.insert(other.index().to_owned(), error.to_string());
                 }
             }
-            match self.ownership(readers, collection, installation).await {
+            match self.ownership(readers, collection).await {
                 Ok(()) => {}
                 Err(elastic::Error::Request { answer, .. }) => {
                     self.inner.breakers.note(&collection.name, &answer);
@@ -205,7 +200,6 @@ impl Catchword {
         known.withheld = withheld;
         let known = &mut *known;
         known.lagging.retain(|name, _| known.collections.get(name).is_some_and(|collection| collection.targets.len() > 1));
-        Ok(())
     }
 
     /// Reads the collections anew beside a direct write, if nobody did for a while: a service may have no loop of its own. One at a time.
@@ -228,8 +222,8 @@ impl Catchword {
     }
 
     /// Is this index of the collection ours?
-    async fn ownership(&self, target: &Target, collection: &Collection, installation: Uuid) -> Result<(), elastic::Error> {
-        let asked = self.inner.elastic.belongs(target, &collection.alias, installation);
+    async fn ownership(&self, target: &Target, collection: &Collection) -> Result<(), elastic::Error> {
+        let asked = self.inner.elastic.belongs(target, &collection.alias, collection.installation);
         tokio::time::timeout(OWNERSHIP, asked).await.unwrap_or_else(|_| {
             let doing = format!("ask whose index {} is", target.index());
             Err(elastic::Error::Request { doing, answer: Answer::Unknown("no answer within 3 s".into()) })

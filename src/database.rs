@@ -3,8 +3,11 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions, PgRow};
+use sqlx::query::Query;
 use sqlx::{ConnectOptions, Connection, PgConnection, PgPool, Postgres, Row, Transaction};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
 
 use crate::Error;
 use crate::config::DatabaseUrl;
@@ -48,12 +51,53 @@ pub async fn connection(url: &DatabaseUrl) -> Result<PgConnection, Error> {
 
 /// One more connection to where the pool leads, for readings that must not wait for it: a statement has half of `limit`, a lock a tenth.
 pub(crate) async fn beside(pool: &PgPool, limit: Duration) -> Result<PgConnection, Error> {
-    let mut connection = PgConnection::connect_with(&pool.connect_options()).await.map_err(Error::Postgres)?;
-    prepare_session(&mut connection).await.map_err(Error::Postgres)?;
+    let mut connection = another(pool).await.map_err(Error::Postgres)?;
     let part = |n| format!("{}ms", limit.as_millis() / n);
     let set = "select set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false)";
     sqlx::query(set).bind(part(2)).bind(part(10)).execute(&mut connection).await.map_err(Error::Postgres)?;
     Ok(connection)
+}
+
+async fn another(pool: &PgPool) -> Result<PgConnection, sqlx::Error> {
+    let mut connection = PgConnection::connect_with(&pool.connect_options()).await?;
+    prepare_session(&mut connection).await?;
+    Ok(connection)
+}
+
+/// A connection for what comes round each minute. The pool asks whether a connection is well each time it lends one; this one is asked for
+/// nothing but the work, and no transaction is ever open on it.
+#[derive(Default)]
+pub(crate) struct Kept(Mutex<Option<PgConnection>>);
+
+impl Kept {
+    /// Asks what may be asked twice: if the connection turns out to be lost, it is asked once more on a new one.
+    pub async fn ask(&self, pool: &PgPool, question: impl Fn() -> Question) -> Result<Vec<PgRow>, Error> {
+        let mut place = self.0.lock().await;
+        // taken out, so that one that fails or is cut short is closed
+        if let Some(mut connection) = place.take() {
+            match timeout(ACQUIRE, question().fetch_all(&mut connection)).await {
+                Ok(Ok(rows)) => {
+                    *place = Some(connection);
+                    return Ok(rows);
+                }
+                Ok(Err(error)) if !is_lost(&error) => return Err(error.into()),
+                _ => {}
+            }
+        }
+        let mut connection = timeout(ACQUIRE, another(pool)).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
+        let rows = question().fetch_all(&mut connection).await?;
+        *place = Some(connection);
+        Ok(rows)
+    }
+}
+
+/// A statement with its values.
+pub(crate) type Question = Query<'static, Postgres, PgArguments>;
+
+/// Not an answer to the statement: the server ended the session, or nothing came at all.
+fn is_lost(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().map(|answer| answer.code().unwrap_or_default());
+    code.is_none_or(|code| code.starts_with("57P") || code.starts_with("08"))
 }
 
 fn options(url: &DatabaseUrl) -> Result<PgConnectOptions, Error> {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::collection::Collection;
 use crate::elastic::Difference;
 use crate::{Catchword, Error, collection, config};
 
@@ -24,22 +25,26 @@ impl Catchword {
     pub async fn drift(&self, config: &config::Collection) -> Result<Drift, Error> {
         let mut connection = self.inner.pool.acquire().await?;
         let attached = collection::load(&mut connection, config, &self.inner.prefix).await?;
-        let installation = collection::installation(&mut connection).await?;
-        let view_changed = attached.view_changed(&mut connection).await?;
-        let rebuilding =
-            crate::rebuild::unfinished(&mut connection, &[&config.name]).await?.iter().any(|rebuild| rebuild.is_before_the_swap());
         drop(connection);
+        self.drift_of(config, &attached).await
+    }
+
+    async fn drift_of(&self, config: &config::Collection, attached: &Collection) -> Result<Drift, Error> {
+        let rebuilding =
+            attached.rebuilding && self.unfinished_rebuild(&config.name).await?.is_some_and(|rebuild| rebuild.is_before_the_swap());
         let mapping = match attached.readers_target() {
-            Some(target) if !rebuilding => self.inner.elastic.difference(&self.index_plan(config, installation)?, target).await?,
+            Some(target) if !rebuilding => self.inner.elastic.difference(&self.index_plan(config, attached.installation)?, target).await?,
             _ => Difference::default(),
         };
-        Ok(Drift { collection: config.name.clone(), mapping, view_changed, rebuilding })
+        Ok(Drift { collection: config.name.clone(), mapping, view_changed: attached.view_changed, rebuilding })
     }
 
     /// Says once what drifted, and once that nothing does any more: a worker, at its ticks. What cannot be asked is another's to say.
     pub(crate) async fn note_drift(&self) {
         for config in &self.inner.config.collections {
-            if let Ok(drift) = self.drift(config).await {
+            if let Some(attached) = self.inner.collection(&config.name)
+                && let Ok(drift) = self.drift_of(config, &attached).await
+            {
                 self.inner.note_drift(&config.name, drift.due());
             }
         }

@@ -13,9 +13,14 @@ use crate::config;
 /// A standby lags and cannot be written: what it shows is not what was committed.
 pub async fn refuse_standby(connection: &mut PgConnection) -> Result<(), Error> {
     if sqlx::query_scalar(include_str!("is_standby.sql")).fetch_one(connection).await? {
-        return Err(Error::Refused("this Postgres is a standby; set DATABASE_URL to the primary".into()));
+        return Err(standby());
     }
     Ok(())
+}
+
+/// The refusal of a standby.
+pub fn standby() -> Error {
+    Error::Refused("this Postgres is a standby; set DATABASE_URL to the primary".into())
 }
 
 /// Checks columns, types, the plan of the look-up, and that the view's revision is the row's. What it touches is undone. The table is

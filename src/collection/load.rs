@@ -1,5 +1,8 @@
-//! Reads a collection back from where it was attached.
+//! Reads collections back from where they were attached.
 
+use std::collections::BTreeMap;
+
+use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
@@ -7,12 +10,64 @@ use super::statements::Statements;
 use super::{Collection, KeyType};
 use crate::Error;
 use crate::config;
+use crate::database::Question;
 use crate::elastic::Target;
 
 /// The collection as it is attached now. A configured one that is not attached is refused.
 pub async fn load(connection: &mut PgConnection, config: &config::Collection, prefix: &str) -> Result<Collection, Error> {
+    let rows = bind(sqlx::query(include_str!("load.sql")), [config]).fetch_all(connection).await?;
+    read(&rows, config, prefix)
+}
+
+/// Collections as they are attached now, and why others cannot be served.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub collections: Vec<Collection>,
+    pub refused: BTreeMap<String, String>,
+    /// Is a rebuild of any of them not over yet?
+    pub rebuilding: bool,
+}
+
+impl Found {
+    /// All of these, in one statement.
+    pub async fn load<'c>(
+        connection: &mut PgConnection,
+        configs: impl IntoIterator<Item = &'c config::Collection> + Clone,
+        prefix: &str,
+    ) -> Result<Found, Error> {
+        let rows = bind(sqlx::query(include_str!("load.sql")), configs.clone()).fetch_all(connection).await?;
+        Found::read(&rows, configs, prefix)
+    }
+
+    /// What `catchword.attached` returned of them.
+    pub fn read<'c>(rows: &[PgRow], configs: impl IntoIterator<Item = &'c config::Collection>, prefix: &str) -> Result<Found, Error> {
+        let rebuilding = rows.iter().any(|row| row.try_get("rebuilding").unwrap_or(false));
+        let mut found = Found { rebuilding, ..Found::default() };
+        for config in configs {
+            match read(rows, config, prefix).and_then(Collection::check) {
+                Ok(collection) => found.collections.push(collection),
+                Err(Error::Refused(why)) => _ = found.refused.insert(config.name.clone(), why),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Binds what the configuration says of collections, for `catchword.attached`.
+pub(crate) fn bind<'c>(question: Question, configs: impl IntoIterator<Item = &'c config::Collection>) -> Question {
+    let mut said = [const { Vec::new() }; 4];
+    for config in configs {
+        for (list, name) in said.iter_mut().zip([&config.name, &config.table, &config.key, &config.view]) {
+            list.push(name.clone());
+        }
+    }
+    said.into_iter().fold(question, Question::bind)
+}
+
+fn read(rows: &[PgRow], config: &config::Collection, prefix: &str) -> Result<Collection, Error> {
     let name = &config.name;
-    let row = sqlx::query(include_str!("load.sql")).bind(name).fetch_optional(connection).await?;
+    let row = rows.iter().find(|row| row.try_get("name").is_ok_and(|found: &str| found == name));
     let row = row.ok_or_else(|| Error::Refused(format!("collection {name} is not attached; run: catchword migrate")))?;
     if row.try_get::<Option<String>, _>("table_name")?.is_none() {
         return Err(Error::Refused(format!("the table of collection {name} is gone; run: catchword detach {name}")));
@@ -31,12 +86,25 @@ pub async fn load(connection: &mut PgConnection, config: &config::Collection, pr
         targets: targets.into_iter().map(Target::new).collect(),
         period: row.try_get("period")?,
         paused: row.try_get("paused")?,
-        statements: Statements::fill(&row)?,
+        problems: row.try_get("problems")?,
+        view_changed: row.try_get("view_changed")?,
+        rebuilding: row.try_get("rebuilding")?,
+        installation: row.try_get("installation")?,
+        statements: Statements::fill(row)?,
         name: row.try_get("name")?,
     })
 }
 
 impl Collection {
+    /// Refuses what cannot be served as it is.
+    fn check(self) -> Result<Collection, Error> {
+        self.check_targets()?;
+        match self.problems.first() {
+            Some(problem) => Err(Error::Refused(format!("{problem}; run: catchword migrate"))),
+            None => Ok(self),
+        }
+    }
+
     /// Refuses another `index` or prefix than the documents are in: the new alias would stay empty while writes went to the old index.
     pub fn check_targets(&self) -> Result<(), Error> {
         let (name, alias) = (&self.name, &self.alias);

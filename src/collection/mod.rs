@@ -3,7 +3,7 @@
 mod attach;
 mod bodies;
 mod check;
-mod drift;
+mod doubled;
 mod key;
 mod keys;
 mod load;
@@ -18,15 +18,18 @@ mod wants;
 
 pub use attach::{Attached, attach, attach_statements, detach, set_targets};
 pub use bodies::{Built, Document, ROUND_BYTES};
-pub use check::refuse_standby;
+pub use check::{refuse_standby, standby};
 pub use key::{KeyType, MAX_KEY_BYTES, SENTINEL, no_id};
 pub use keys::Keyed;
-pub use load::{installation, load, problems};
+pub(crate) use load::bind;
+pub use load::{Found, installation, load, problems};
 pub use now::Now;
 pub use repair::{Expanded, expand_touches, raise_revision, record_gone, touch};
 pub use rows::Unbuildable;
 pub use survey::{Highest, Survey};
 pub use wants::Want;
+
+use uuid::Uuid;
 
 use crate::elastic::Target;
 use statements::Statements;
@@ -46,5 +49,13 @@ pub struct Collection {
     pub period: Option<String>,
     /// Why it is paused, if it is.
     pub paused: Option<String>,
+    /// What is wrong with what the promises rest on: triggers, columns, the view. Empty: nothing.
+    pub problems: Vec<String>,
+    /// Has the definition of the view (or of a view or function below it) changed since every document was built?
+    pub view_changed: bool,
+    /// Is a rebuild of it not over yet?
+    pub rebuilding: bool,
+    /// Who we are. Every index of it carries this.
+    pub installation: Uuid,
     statements: Statements,
 }

@@ -40,9 +40,7 @@ impl Catchword {
                 bytes(room.free)
             )));
         }
-        let mut connection = self.inner.pool.acquire().await?;
-        let anew = collection.view_changed(&mut connection).await?;
-        drop(connection);
+        let anew = collection.view_changed;
         let keys = reindex::Request { collection: collection.name.clone(), hidden: true, ..reindex::Request::default() };
         Ok(Plan {
             keys: reindex::count(&self.inner.pool, &keys).await?,

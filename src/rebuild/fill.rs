@@ -41,7 +41,7 @@ impl Run<'_> {
         let config = inner.config.collection(Some(&rebuild.collection))?;
         let mut connection = inner.pool.acquire().await?;
         let collection = collection::load(&mut connection, config, &inner.prefix).await?;
-        let anew = collection.view_changed(&mut connection).await?;
+        let anew = collection.view_changed;
         drop(connection);
         let whole = reindex::Request {
             collection: rebuild.collection.clone(),

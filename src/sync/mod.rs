@@ -10,6 +10,7 @@ mod measured;
 mod outcome;
 mod pace;
 mod probe;
+mod tick;
 mod walk;
 mod worker;
 mod write;
@@ -71,9 +72,7 @@ impl Catchword {
         let mut connection = self.inner.pool.acquire().await?;
         refuse_standby(&mut connection).await?;
         if sqlx::query_scalar(include_str!("note_server.sql")).fetch_one(&mut *connection).await? {
-            tracing::error!(
-                "this is another Postgres server or timeline than before: commits may be lost; an audit with content is asked for, and a worker runs it"
-            );
+            say_switched();
         }
         Ok(())
     }
@@ -191,6 +190,12 @@ impl Catchword {
         walks.lock().await.begin_again(name, anew);
         Ok(())
     }
+}
+
+fn say_switched() {
+    tracing::error!(
+        "this is another Postgres server or timeline than before: commits may be lost; an audit with content is asked for, and a worker runs it"
+    );
 }
 
 /// Whether a blocked collection is tried with a small batch: once a tick.

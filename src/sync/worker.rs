@@ -12,8 +12,10 @@ use tokio_cron_scheduler::{Job, JobScheduler};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Trial, canary};
+use super::tick::Sign;
+use super::{Outcome, Trial, canary};
 use crate::config::CANARY;
+use crate::database::Kept;
 use crate::{Catchword, Error, metrics};
 
 /// How often a waiting worker shows itself, where ticks are rarer.
@@ -34,6 +36,8 @@ pub struct Worker {
     name: String,
     collections: Vec<String>,
     id: Uuid,
+    /// For the question of each tick.
+    kept: Arc<Kept>,
     canary: Arc<tokio::sync::Mutex<Canary>>,
     life: Arc<Mutex<Life>>,
 }
@@ -50,6 +54,8 @@ struct Life {
     round: Instant,
     /// A pass has succeeded since the last sign of life.
     passed: bool,
+    /// The last sign of life.
+    shown: Option<Sign>,
     trouble: Option<String>,
     unserved: Option<String>,
 }
@@ -59,12 +65,13 @@ impl Worker {
     pub fn new(catchword: Catchword, name: &str, collections: &[&str]) -> Worker {
         let all = catchword.config().served().map(|c| c.name.as_str());
         let collections = all.filter(|name| collections.is_empty() || collections.contains(name)).map(str::to_owned).collect();
-        let life = Life { round: Instant::now(), passed: false, trouble: Some("not one tick yet".into()), unserved: None };
+        let life = Life { round: Instant::now(), passed: false, shown: None, trouble: Some("not one tick yet".into()), unserved: None };
         Worker {
             catchword,
             name: name.to_owned(),
             collections,
             id: Uuid::new_v4(),
+            kept: Arc::default(),
             canary: Arc::default(),
             life: Arc::new(Mutex::new(life)),
         }
@@ -122,15 +129,19 @@ impl Worker {
     }
 
     /// Passes until nothing moves. A queue that never ends does not keep it from looking around: pauses, triggers and targets are read
-    /// anew, and blocked collections tried again.
+    /// anew, and blocked collections tried again. Where nothing is due, the look is all.
     async fn tick(&self, stop: &CancellationToken) -> Result<(), Error> {
         let names: Vec<&str> = self.collections.iter().map(String::as_str).collect();
         let mut looked_around: Option<Instant> = None;
         while !stop.is_cancelled() {
             let mut trial = Trial::Over;
             if looked_around.is_none_or(|at| at.elapsed() > LOOK_AROUND) {
-                self.look_around().await?;
-                self.stir_canary().await;
+                let due = self.look_around().await?;
+                let stirred = self.stir_canary().await;
+                if !due && !stirred {
+                    metrics::record_pass(&Outcome::default());
+                    break;
+                }
                 looked_around = Some(Instant::now());
                 trial = Trial::Allowed;
             }
@@ -141,29 +152,32 @@ impl Worker {
                 break;
             }
         }
-        self.renew().await
+        self.say_what_is_new().await
     }
 
-    async fn look_around(&self) -> Result<(), Error> {
-        self.catchword.note_server().await?;
-        self.catchword.refresh().await?;
-        self.catchword.tend_rebuilds().await?;
-        self.catchword.note_drift().await;
-        self.renew().await
+    /// True: something may be due.
+    async fn look_around(&self) -> Result<bool, Error> {
+        let sign = self.sign();
+        let due = self.catchword.begin_tick(&self.kept, &sign).await?;
+        self.life().shown = Some(sign);
+        self.say_what_is_new().await?;
+        Ok(due)
     }
 
-    /// Once a minute, however often it ticks. The tick that stirs it also carries it; what goes wrong with it fails no tick.
-    async fn stir_canary(&self) {
+    /// Once a minute, however often it ticks. The tick that stirs it also carries it; what goes wrong with it fails no tick. True: it was
+    /// stirred.
+    async fn stir_canary(&self) -> bool {
         let mut canary = self.canary.lock().await;
         let due = canary.stirred.is_none_or(|at| at.elapsed() >= canary::EVERY);
         if !due || !self.collections.iter().any(|name| name == CANARY) {
-            return;
+            return false;
         }
         let failed = self.catchword.stir_canary().await.err().map(|error| error.to_string());
         if let Some(error) = failed.as_ref().filter(|error| canary.failed.as_ref() != Some(error)) {
             tracing::warn!("the canary cannot be changed: {error}");
         }
         *canary = Canary { stirred: Some(Instant::now()), failed };
+        canary.failed.is_none()
     }
 
     /// Is the loop going round?
@@ -208,22 +222,37 @@ impl Worker {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A sign of life, for `status`.
+    /// A sign of life.
     async fn renew(&self) -> Result<(), Error> {
-        let inner = &self.catchword.inner;
-        let open: Vec<String> = self.collections.iter().filter_map(|c| inner.breakers.why(c)).collect();
-        let passed = std::mem::take(&mut self.life().passed);
-        sqlx::query(include_str!("renew_worker.sql"))
-            .bind(self.id)
-            .bind(host())
-            .bind(env!("CARGO_PKG_VERSION"))
-            .bind(&self.collections)
-            .bind(json!(inner.troubles()))
-            .bind(open.first().map_or("closed", String::as_str))
-            .bind(passed)
-            .execute(&inner.pool)
-            .await?;
+        let sign = self.sign();
+        self.catchword.renew(&self.kept, &sign).await?;
+        self.life().shown = Some(sign);
         Ok(())
+    }
+
+    /// Another sign of life, if the last one is not true any more.
+    async fn say_what_is_new(&self) -> Result<(), Error> {
+        let now = self.shows(self.life().passed);
+        let is_new = now.passed || self.life().shown.as_ref().is_none_or(|shown| Sign { passed: shown.passed, ..now } != *shown);
+        if is_new { self.renew().await } else { Ok(()) }
+    }
+
+    /// What it shows of itself from now on.
+    fn sign(&self) -> Sign {
+        let passed = std::mem::take(&mut self.life().passed);
+        self.shows(passed)
+    }
+
+    fn shows(&self, passed: bool) -> Sign {
+        let inner = &self.catchword.inner;
+        let open = self.collections.iter().find_map(|name| inner.breakers.why(name));
+        Sign {
+            id: self.id,
+            collections: self.collections.clone(),
+            troubles: json!(inner.troubles()),
+            breaker: open.unwrap_or_else(|| "closed".into()),
+            passed,
+        }
     }
 
     async fn retire(&self) {

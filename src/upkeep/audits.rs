@@ -1,9 +1,9 @@
 //! Audits that are due or were asked for. One runs in a process at a time, beside everything else, and slowly if nothing is wrong.
 
-use sqlx::Row;
 use tokio_util::sync::CancellationToken;
 
 use super::Upkeep;
+use super::round::Asked;
 use crate::audit::Report;
 use crate::{Catchword, Error};
 
@@ -13,30 +13,22 @@ const SLOWLY: u32 = 1_000;
 const QUICKLY: u32 = 20_000;
 
 impl Upkeep {
-    /// Starts one audit, if none runs in this process and one is asked for or due.
-    pub(super) async fn start_audit(&mut self, stop: &CancellationToken) -> Result<(), Error> {
-        if self.audit.as_ref().is_some_and(|audit| !audit.is_finished()) {
-            return Ok(());
-        }
-        let pool = &self.catchword.inner.pool;
-        let mut asked = sqlx::query(include_str!("asked.sql")).bind(&self.names).fetch_all(pool).await?;
-        if asked.is_empty()
-            && let Some(period) = self.catchword.config().worker.audit
-        {
-            asked = sqlx::query(include_str!("ask_due.sql")).bind(&self.names).bind(period.as_secs_f64()).fetch_all(pool).await?;
-        }
-        let asked = asked.iter().map(|row| Ok((row.try_get("id")?, row.try_get("reason")?))).collect::<Result<Vec<_>, Error>>()?;
-        if !asked.is_empty() {
+    pub(super) fn is_auditing(&self) -> bool {
+        self.audit.as_ref().is_some_and(|audit| !audit.is_finished())
+    }
+
+    /// Starts one of these, if none runs in this process.
+    pub(super) fn start_audit(&mut self, asked: Vec<Asked>, stop: &CancellationToken) {
+        if !asked.is_empty() && !self.is_auditing() {
             let (catchword, stop) = (self.catchword.clone(), stop.clone());
             self.audit = Some(tokio::spawn(async move { first_that_is_free(&catchword, &asked, &stop).await }));
         }
-        Ok(())
     }
 }
 
 /// Runs the first audit that no other process runs.
-async fn first_that_is_free(catchword: &Catchword, asked: &[(i64, String)], stop: &CancellationToken) {
-    for (id, reason) in asked {
+async fn first_that_is_free(catchword: &Catchword, asked: &[Asked], stop: &CancellationToken) {
+    for Asked { id, reason } in asked {
         let rate = if reason == "schedule" { SLOWLY } else { QUICKLY };
         match catchword.resume_audit(*id, Some(rate), &|_| (), stop).await {
             Ok(report) => return say(&report, reason),

@@ -5,6 +5,7 @@
 
 mod audits;
 mod retention;
+mod round;
 mod sentinel;
 mod sweep;
 
@@ -16,6 +17,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::collection::Collection;
+use crate::database::Kept;
 use crate::{Catchword, Error};
 
 use sweep::Cursor;
@@ -29,6 +31,8 @@ const CLEARING: u64 = 60;
 pub struct Upkeep {
     catchword: Catchword,
     names: Vec<String>,
+    /// For the two questions of each round.
+    kept: Kept,
     /// The audit that runs in this process; one at a time.
     audit: Option<JoinHandle<()>>,
     /// How far the sweep of each collection came.
@@ -42,7 +46,7 @@ impl Upkeep {
     pub fn new(catchword: Catchword, collections: &[&str]) -> Upkeep {
         let all = catchword.config().served().map(|collection| collection.name.as_str());
         let names = all.filter(|name| collections.is_empty() || collections.contains(name)).map(str::to_owned).collect();
-        Upkeep { catchword, names, audit: None, cursors: HashMap::new(), rounds: 0, trouble: None }
+        Upkeep { catchword, names, kept: Kept::default(), audit: None, cursors: HashMap::new(), rounds: 0, trouble: None }
     }
 
     /// Runs until `stop`. What fails is said when it begins, and tried again in a minute; so is a round that panicked.
@@ -79,13 +83,13 @@ impl Upkeep {
 
     /// Once everything. What is wrong with one collection does not keep the others waiting; the first error is returned at the end.
     pub async fn round(&mut self, stop: &CancellationToken) -> Result<(), Error> {
-        let mut first_error = Ok(());
-        for collection in self.workable().await {
-            for done in [self.renew_sentinels(&collection).await, self.sweep(&collection, stop).await] {
-                first_error = first_error.and(done);
-            }
+        let workable = self.workable().await;
+        let due = self.due(&workable).await?;
+        let mut first_error = self.renew_sentinels(due.sentinels).await;
+        for collection in workable.iter().filter(|collection| due.sweepable.contains(&collection.name)) {
+            first_error = first_error.and(self.sweep(collection, stop).await);
         }
-        first_error = first_error.and(self.start_audit(stop).await);
+        self.start_audit(due.audits, stop);
         if self.rounds.is_multiple_of(CLEARING) {
             first_error = first_error.and(self.clear_away().await);
         }

@@ -6,20 +6,33 @@
 
 use std::time::Duration;
 
-use sqlx::Row;
+use serde::Deserialize;
 
 use super::Upkeep;
-use crate::collection::{Collection, SENTINEL};
+use crate::Error;
+use crate::collection::SENTINEL;
 use crate::elastic::{Answer, Body, Has, Refresh, Target, Write};
-use crate::{Error, database};
 
 /// The limit of one question.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// What was remembered of an index.
-struct Record {
+/// What was remembered of an index before it was looked at, and the number to renew it with.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Remembered {
+    collection: String,
+    target: String,
+    uuid: Option<String>,
+    revision: Option<i64>,
+    next: i64,
+}
+
+/// What is to be remembered now.
+struct Renewed {
+    collection: String,
+    target: String,
     uuid: String,
     revision: i64,
+    lost: Option<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -33,74 +46,75 @@ enum Judged {
 }
 
 impl Upkeep {
-    /// Looks at the sentinel of each index of a collection, and renews it.
-    pub(super) async fn renew_sentinels(&self, collection: &Collection) -> Result<(), Error> {
-        let pool = &self.catchword.inner.pool;
-        let indices: Vec<&str> = collection.targets.iter().map(Target::index).collect();
-        let rows = sqlx::query(include_str!("sentinels.sql")).bind(&collection.name).bind(&indices).fetch_all(pool).await?;
-        for row in &rows {
-            let (index, next): (String, i64) = (row.try_get("target")?, row.try_get("next")?);
-            let (uuid, revision): (Option<String>, Option<i64>) = (row.try_get("index_uuid")?, row.try_get("revision")?);
-            let record = uuid.zip(revision).map(|(uuid, revision)| Record { uuid, revision });
-            self.renew(collection, &Target::new(index), record, next).await?;
+    /// Looks at the sentinel of each index, and renews it. One that fails does not keep the others waiting.
+    pub(super) async fn renew_sentinels(&self, sentinels: Vec<Remembered>) -> Result<(), Error> {
+        let (mut renewed, mut first_error) = (Vec::new(), Ok(()));
+        for before in sentinels {
+            match self.renew(&before).await {
+                Ok(now) => renewed.extend(now),
+                Err(error) => first_error = first_error.and(Err(error)),
+            }
         }
-        Ok(())
+        self.remember(&renewed).await.and(first_error)
     }
 
-    async fn renew(&self, collection: &Collection, target: &Target, record: Option<Record>, next: i64) -> Result<(), Error> {
-        let elastic = &self.catchword.inner.elastic;
-        let uuid = elastic.index_uuid(target).await?;
-        let seen = elastic.look(target, &[SENTINEL], LIMIT).await.unwrap_or_else(|answer| vec![Has::Unknown(answer.to_string())]);
+    /// None: there is nothing to remember.
+    async fn renew(&self, before: &Remembered) -> Result<Option<Renewed>, Error> {
+        let (elastic, target) = (&self.catchword.inner.elastic, Target::new(&before.target));
+        let uuid = elastic.index_uuid(&target).await?;
+        let seen = elastic.look(&target, &[SENTINEL], LIMIT).await.unwrap_or_else(|answer| vec![Has::Unknown(answer.to_string())]);
         let has = seen.into_iter().next().unwrap_or_else(|| Has::Unknown("no answer".into()));
-        let judged = judge(record.as_ref(), &uuid, &has);
+        let judged = judge(before.uuid.as_deref().zip(before.revision), &uuid, &has);
         if judged == Judged::Unknown {
-            return Ok(());
+            return Ok(None);
         }
-        let write = Write { key: SENTINEL, version: next, body: Body::Tombstone };
-        let answer = elastic.bulk(target, &[write], Refresh::No, LIMIT).await.into_iter().next();
+        let write = Write { key: SENTINEL, version: before.next, body: Body::Tombstone };
+        let answer = elastic.bulk(&target, &[write], Refresh::No, LIMIT).await.into_iter().next();
         // only what was acknowledged is remembered; who was faster has remembered more
         let acknowledged = answer == Some(Answer::Applied);
-        match judged {
-            Judged::Lost(why) => self.note_loss(collection, target, &uuid, if acknowledged { next } else { 1 }, &why).await,
-            _ if acknowledged => self.remember(collection, target, &uuid, next, None).await,
-            _ => Ok(()),
-        }
+        let renewed =
+            |revision, lost| Renewed { collection: before.collection.clone(), target: before.target.clone(), uuid, revision, lost };
+        Ok(match judged {
+            Judged::Lost(why) => {
+                let (collection, index) = (&before.collection, &before.target);
+                tracing::error!(collection, index, "{why}; an audit is asked for, which finds what is missing");
+                Some(renewed(if acknowledged { before.next } else { 1 }, Some(why)))
+            }
+            _ if acknowledged => Some(renewed(before.next, None)),
+            _ => None,
+        })
     }
 
-    /// Said as an error, kept for `status` and the metrics until an audit has come to its end, and the audit is asked for.
-    async fn note_loss(&self, collection: &Collection, target: &Target, uuid: &str, next: i64, why: &str) -> Result<(), Error> {
-        tracing::error!(collection = collection.name, index = target.index(), "{why}; an audit is asked for, which finds what is missing");
-        self.remember(collection, target, uuid, next, Some(why)).await
-    }
-
-    async fn remember(&self, collection: &Collection, target: &Target, uuid: &str, next: i64, lost: Option<&str>) -> Result<(), Error> {
-        let renewal =
-            sqlx::query(include_str!("renew_sentinel.sql")).bind(&collection.name).bind(target.index()).bind(uuid).bind(next).bind(lost);
-        let pool = &self.catchword.inner.pool;
-        if lost.is_none() {
-            renewal.execute(pool).await?;
+    /// A loss is kept for `status` and the metrics until an audit has come to its end, and the audit is asked for.
+    async fn remember(&self, renewed: &[Renewed]) -> Result<(), Error> {
+        if renewed.is_empty() {
             return Ok(());
         }
-        let mut transaction = database::begin(pool).await?;
-        renewal.execute(&mut *transaction).await?;
-        let asked = sqlx::query(include_str!("ask_audit.sql")).bind(&collection.name).bind(false).bind("lost writes");
-        asked.execute(&mut *transaction).await?;
-        transaction.commit().await?;
+        let texts = |pick: fn(&Renewed) -> &String| renewed.iter().map(pick).cloned().collect::<Vec<_>>();
+        let question = || {
+            sqlx::query(include_str!("renew_sentinels.sql"))
+                .bind(texts(|now| &now.collection))
+                .bind(texts(|now| &now.target))
+                .bind(texts(|now| &now.uuid))
+                .bind(renewed.iter().map(|now| now.revision).collect::<Vec<_>>())
+                .bind(renewed.iter().map(|now| now.lost.clone()).collect::<Vec<_>>())
+        };
+        self.kept.ask(&self.catchword.inner.pool, question).await?;
         Ok(())
     }
 }
 
 /// Pure: what was remembered before the look, and what the index has.
-fn judge(record: Option<&Record>, uuid: &str, has: &Has) -> Judged {
-    match (record, has) {
+fn judge(remembered: Option<(&str, i64)>, uuid: &str, has: &Has) -> Judged {
+    match (remembered, has) {
         (_, Has::Unknown(_)) => Judged::Unknown,
         (None, _) => Judged::First,
-        (Some(record), _) if record.uuid != uuid => {
+        (Some((before, _)), _) if before != uuid => {
             Judged::Lost("it is another index under the old name: made anew, or restored from a snapshot".into())
         }
-        (Some(record), Has::Absent) => Judged::Lost(format!("the index lost acknowledged writes: version {} is gone", record.revision)),
-        (Some(record), Has::Present(version)) if *version < record.revision => {
-            Judged::Lost(format!("the index lost acknowledged writes: it went back from version {} to {version}", record.revision))
+        (Some((_, revision)), Has::Absent) => Judged::Lost(format!("the index lost acknowledged writes: version {revision} is gone")),
+        (Some((_, revision)), Has::Present(version)) if *version < revision => {
+            Judged::Lost(format!("the index lost acknowledged writes: it went back from version {revision} to {version}"))
         }
         (Some(_), Has::Present(_)) => Judged::Kept,
     }
@@ -112,15 +126,15 @@ mod tests {
 
     #[test]
     fn an_index_that_went_back_or_is_another_has_lost_writes() {
-        let record = || Record { uuid: "a".into(), revision: 11 };
-        let lost = |record: Option<Record>, uuid, has| matches!(judge(record.as_ref(), uuid, &has), Judged::Lost(_));
-        assert!(lost(Some(record()), "a", Has::Absent));
-        assert!(lost(Some(record()), "a", Has::Present(9)));
-        assert!(lost(Some(record()), "b", Has::Present(11)));
+        let before = Some(("a", 11));
+        let lost = |uuid, has| matches!(judge(before, uuid, &has), Judged::Lost(_));
+        assert!(lost("a", Has::Absent));
+        assert!(lost("a", Has::Present(9)));
+        assert!(lost("b", Has::Present(11)));
         for has in [Has::Present(11), Has::Present(13)] {
-            assert_eq!(judge(Some(&record()), "a", &has), Judged::Kept);
+            assert_eq!(judge(before, "a", &has), Judged::Kept);
         }
         assert_eq!(judge(None, "a", &Has::Absent), Judged::First);
-        assert_eq!(judge(Some(&record()), "a", &Has::Unknown("closed".into())), Judged::Unknown);
+        assert_eq!(judge(before, "a", &Has::Unknown("closed".into())), Judged::Unknown);
     }
 }

@@ -1,4 +1,4 @@
-//! Whether the view still is what documents were built with, and returns each key once.
+//! Whether the view returns each key once.
 
 use sqlx::{PgConnection, Row};
 
@@ -10,13 +10,6 @@ use crate::Error;
 const PAGE: i64 = 10_000;
 
 impl Collection {
-    /// Has the definition of the view (or of a view or function below it) changed since every document was built?
-    pub async fn view_changed(&self, connection: &mut PgConnection) -> Result<bool, Error> {
-        let changed: Option<bool> =
-            sqlx::query_scalar(include_str!("view_changed.sql")).bind(&self.name).fetch_optional(connection).await?;
-        Ok(changed.unwrap_or(false))
-    }
-
     /// A key that the view returns more than once. Reads every key, a page at a time.
     pub async fn doubled_key(&self, connection: &mut PgConnection) -> Result<Option<String>, Error> {
         let mut last: Option<String> = None;

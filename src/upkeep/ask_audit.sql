@@ -1,1 +1,0 @@
-select catchword.ask_audit($1, $2, $3)

@@ -1,0 +1,15 @@
+-- Remembers what the indices acknowledged, and asks for an audit of each collection one of whose indices lost something: both or neither.
+with seen as (
+  select s.collection, s.target, s.uuid, s.revision, s.lost
+    from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[]) as s (collection, target, uuid, revision, lost)
+    join catchword.collection c on c.name = s.collection
+),
+renewed as (
+  insert into catchword.sentinel as s (collection, target, index_uuid, revision, lost_at, lost)
+  select collection, target, uuid, revision, case when lost is not null then now() end, lost from seen order by collection, target
+  on conflict (collection, target) do update
+     set index_uuid = excluded.index_uuid, renewed_at = now(),
+         revision = case when excluded.lost is null then greatest(s.revision, excluded.revision) else excluded.revision end,
+         lost_at = coalesce(excluded.lost_at, s.lost_at), lost = coalesce(excluded.lost, s.lost)
+)
+select catchword.ask_audit(l.collection, false, 'lost writes') from (select distinct collection from seen where lost is not null) as l
