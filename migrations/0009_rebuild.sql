@@ -73,6 +73,8 @@ begin
   end if;
   if p_to = 'fill' then
     update catchword.collection set targets = array[r.old_index, r.new_index] where name = r.collection;
+    -- an index that had this name before, and was dropped on purpose, is not lost
+    delete from catchword.sentinel where collection = r.collection and target = r.new_index;
   elsif p_to = 'keep' then
     update catchword.collection set targets = array[targets[2], targets[1]] where name = r.collection and cardinality(targets) = 2;
   elsif p_to = 'drop' then

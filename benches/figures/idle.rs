@@ -1,20 +1,51 @@
-//! Figure 12: a worker with nothing to do.
+//! Figure 12: a worker with nothing to do, with one collection and with three, and what its canary adds.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use catchword::Catchword;
+use catchword::config::Config;
 
+use crate::counted::counted;
 use crate::process::{Process, resident};
 use crate::report::{Goal, Report};
-use crate::world::Bench;
+use crate::seed::Size;
+use crate::world::{Bench, Layout, World};
 
 pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
-    let world = bench.small().await?;
+    let one = world(bench, "canary = false").await?;
+    let three = world(bench, "canary = false").await?;
+    add_collections(&three).await?;
+    let canary = world(bench, "canary = true").await?;
+    // three processes beside each other: none of them does anything
+    let (idle, idle_of_three, with_canary) = tokio::try_join!(measure(bench, &one), measure(bench, &three), measure(bench, &canary))?;
+    let mut report = Report::default();
+    let Idle { asked, used, memory } = idle;
+    report.line("an idle worker's memory, MB", format!("{memory:.1} MB"), "25 MB", memory, Goal::AtMost(25.0));
+    report.line("its processor time, %", format!("{used:.2} %"), "0.1 %", used, Goal::AtMost(0.1));
+    report.line("its queries a minute, one collection", format!("{asked:.1}"), "4", asked, Goal::AtMost(4.0));
+    let each = idle_of_three.asked / 3.0;
+    let what = "its queries a minute and collection, three collections";
+    report.line(what, format!("{each:.1} ({:.1} in all)", idle_of_three.asked), "4", each, Goal::AtMost(4.0));
+    report.note(format!("with its canary, which goes all the way once a minute: {:.1} queries a minute", with_canary.asked));
+    for world in [one, three, canary] {
+        world.close().await?;
+    }
+    Ok(report)
+}
+
+struct Idle {
+    /// Queries a minute.
+    asked: f64,
+    /// Of one processor, per cent.
+    used: f64,
+    /// Megabytes.
+    memory: f64,
+}
+
+async fn measure(bench: &Bench, world: &World) -> anyhow::Result<Idle> {
     let (url, queries) = counted(&world.database_url).await?;
-    let worker = Process::worker(&world, Some(&url))?;
+    let worker = Process::worker(world, Some(&url))?;
     // its start is not idleness
     tokio::time::sleep(Duration::from_secs(bench.scale.pick(65, 5, 1))).await;
     let seconds = bench.scale.pick(120, 60, 1);
@@ -24,59 +55,30 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
     let used = (crate::cpu::used(worker.pid()) - used) / seconds as f64 * 100.0;
     let memory = resident(worker.pid(), "VmRSS")?;
     worker.stop().await?;
-    let mut report = Report::default();
-    report.line("an idle worker's memory, MB", format!("{memory:.1} MB"), "25 MB", memory, Goal::AtMost(25.0));
-    report.line("its processor time, %", format!("{used:.2} %"), "0.1 %", used, Goal::AtMost(0.1));
-    report.line("its queries a minute, one collection", format!("{asked:.1}"), "4", asked, Goal::AtMost(4.0));
-    world.close().await?;
-    Ok(report)
+    Ok(Idle { asked, used, memory })
 }
 
-/// A way to the database on which statements are counted, `begin` and `commit` too.
-async fn counted(database_url: &str) -> anyhow::Result<(String, Arc<AtomicU64>)> {
-    let mut url = url::Url::parse(database_url)?;
-    let server = format!("{}:{}", url.host_str().unwrap_or("127.0.0.1"), url.port().unwrap_or(5432));
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    url.set_host(Some("127.0.0.1"))?;
-    url.set_port(Some(listener.local_addr()?.port())).map_err(|()| anyhow::anyhow!("no port"))?;
-    url.set_query(Some("sslmode=disable"));
-    let queries = Arc::new(AtomicU64::new(0));
-    let counter = queries.clone();
-    tokio::spawn(async move {
-        while let Ok((client, _)) = listener.accept().await {
-            tokio::spawn(carry(client, server.clone(), counter.clone()));
-        }
-    });
-    Ok((url.to_string(), queries))
+async fn world(bench: &Bench, worker: &'static str) -> anyhow::Result<World> {
+    bench.world(Layout { size: Size::Small, rows: bench.scale.pick(200_000, 20_000, 300), worker }).await
 }
 
-async fn carry(client: TcpStream, server: String, queries: Arc<AtomicU64>) -> std::io::Result<()> {
-    let server = TcpStream::connect(server).await?;
-    let ((mut from_client, mut to_client), (mut from_server, mut to_server)) = (client.into_split(), server.into_split());
-    tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
-    // the first message has no letter
-    let mut length = [0; 4];
-    from_client.read_exact(&mut length).await?;
-    pass_on(&mut from_client, &mut to_server, &[], length).await?;
-    loop {
-        let (mut letter, mut length) = ([0; 1], [0; 4]);
-        from_client.read_exact(&mut letter).await?;
-        from_client.read_exact(&mut length).await?;
-        // a simple query, or the execution of a prepared one
-        if matches!(letter[0], b'Q' | b'E') {
-            queries.fetch_add(1, Ordering::Relaxed);
-        }
-        pass_on(&mut from_client, &mut to_server, &letter, length).await?;
+/// Two more collections, without rows.
+async fn add_collections(world: &World) -> anyhow::Result<()> {
+    let path = world.folder.join("catchword.toml");
+    let mut text = std::fs::read_to_string(&path)?;
+    for name in ["second", "third"] {
+        world
+            .sql(&format!(
+                "create table {name} (id bigint primary key, text text, catchword_revision bigint);
+                 comment on column {name}.catchword_revision is 'catchword: revision';
+                 create view {name}_document as select id as key, catchword_revision as revision, json_build_object('text', text) as body from {name}"
+            ))
+            .await?;
+        text += &format!(
+            "\n[[collection]]\nname = \"{name}\"\ntable = \"{name}\"\nkey = \"id\"\nview = \"{name}_document\"\nmapping = \"annotation.json\"\n"
+        );
     }
-}
-
-async fn pass_on(
-    from: &mut (impl AsyncReadExt + Unpin),
-    to: &mut (impl AsyncWriteExt + Unpin),
-    letter: &[u8],
-    length: [u8; 4],
-) -> std::io::Result<()> {
-    let mut rest = vec![0; (u32::from_be_bytes(length) as usize).saturating_sub(4)];
-    from.read_exact(&mut rest).await?;
-    to.write_all(&[letter, &length, &rest].concat()).await
+    std::fs::write(&path, text)?;
+    Catchword::open(Config::read(&path)?, &world.environment)?.migrate().await?;
+    Ok(())
 }

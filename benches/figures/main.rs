@@ -6,6 +6,7 @@
 // a bench never cancels its own begin
 #![allow(clippy::disallowed_methods)]
 
+mod counted;
 mod cpu;
 mod load;
 mod plot;

@@ -131,21 +131,24 @@ impl Worker {
     /// Passes until nothing moves. A queue that never ends does not keep it from looking around: pauses, triggers and targets are read
     /// anew, and blocked collections tried again. Where nothing is due, the look is all.
     async fn tick(&self, stop: &CancellationToken) -> Result<(), Error> {
-        let names: Vec<&str> = self.collections.iter().map(String::as_str).collect();
-        let mut looked_around: Option<Instant> = None;
+        let all: Vec<&str> = self.collections.iter().map(String::as_str).collect();
+        let (mut names, mut looked_around): (&[&str], Option<Instant>) = (&all, None);
         while !stop.is_cancelled() {
             let mut trial = Trial::Over;
             if looked_around.is_none_or(|at| at.elapsed() > LOOK_AROUND) {
                 let due = self.look_around().await?;
-                let stirred = self.stir_canary().await;
-                if !due && !stirred {
-                    metrics::record_pass(&Outcome::default());
-                    break;
-                }
+                names = match (due, self.stir_canary().await) {
+                    (true, _) => &all,
+                    (false, true) => &[CANARY],
+                    (false, false) => {
+                        metrics::record_pass(&Outcome::default());
+                        break;
+                    }
+                };
                 looked_around = Some(Instant::now());
                 trial = Trial::Allowed;
             }
-            let outcome = self.catchword.pass(&self.name, &names, trial, stop).await?;
+            let outcome = self.catchword.pass(&self.name, names, trial, stop).await?;
             self.alive();
             self.life().passed = true;
             if !outcome.moved() {

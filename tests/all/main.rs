@@ -24,6 +24,7 @@ mod elastic;
 mod faults;
 mod freeze;
 mod http;
+mod idle;
 mod interleavings;
 mod limits;
 mod logs;

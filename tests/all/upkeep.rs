@@ -292,3 +292,42 @@ async fn counts_of_freshness_are_forgotten_after_two_days() {
         .await;
     assert_eq!(left, [1, 47]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_is_not_there_keeps_no_other_from_being_renewed() {
+    let world = World::new().await;
+    world
+        .sql(&format!(
+            "update catchword.collection set targets = targets || '{}annotation-000002'::text where name = 'annotation'",
+            world.prefix
+        ))
+        .await;
+    let mut upkeep = Upkeep::new(world.another().await, &[]);
+    assert!(upkeep.round(&CancellationToken::new()).await.is_err(), "and it is said");
+    let renewed: Vec<String> = world.all("select target from catchword.sentinel order by 1").await;
+    assert_eq!(renewed, [world.index("annotation"), world.index("bystander")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_was_dropped_on_purpose_and_made_again_is_not_lost() {
+    let world = World::new().await;
+    world.in_step("acct:a", "one").await;
+    let second = format!("{}annotation-000002", world.prefix);
+    let uuid = async || {
+        let mut upkeep = Upkeep::new(world.another().await, &["annotation"]);
+        world.keep_up(&mut upkeep).await;
+        world.one::<String>(&format!("select index_uuid from catchword.sentinel where target = '{second}'")).await
+    };
+    let commands = [&["rebuild", "annotation"][..], &["rebuild", "annotation", "--back"], &["rebuild", "annotation", "--drop", "--yes"]];
+    let mut first = String::new();
+    for words in [commands[0], commands[1], commands[2], commands[0]] {
+        let (code, said, errors) = world.run(words).await;
+        assert_eq!(code, 0, "{said}{errors}");
+        if first.is_empty() {
+            first = uuid().await;
+        }
+    }
+    assert_ne!(uuid().await, first, "another index under the same name");
+    assert_eq!(world.one::<i64>("select count(*) from catchword.sentinel where lost is not null").await, 0);
+    assert_eq!(world.one::<i64>("select count(*) from catchword.audit where reason = 'lost writes'").await, 0);
+}

@@ -15,4 +15,4 @@ pub use process::{Running, launch, start};
 pub use prometheus::Prometheus;
 pub use server::Server;
 pub use traffic::{OFFERED, Traffic};
-pub use world::{Layout, World, eventually};
+pub use world::{Layout, World, environment, eventually};
