@@ -51,16 +51,11 @@ pub async fn connection(url: &DatabaseUrl) -> Result<PgConnection, Error> {
 
 /// One more connection to where the pool leads, for readings that must not wait for it: a statement has half of `limit`, a lock a tenth.
 pub(crate) async fn beside(pool: &PgPool, limit: Duration) -> Result<PgConnection, Error> {
-    let mut connection = another(pool).await.map_err(Error::Postgres)?;
+    let mut connection = PgConnection::connect_with(&pool.connect_options()).await.map_err(Error::Postgres)?;
+    prepare_session(&mut connection).await.map_err(Error::Postgres)?;
     let part = |n| format!("{}ms", limit.as_millis() / n);
     let set = "select set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false)";
     sqlx::query(set).bind(part(2)).bind(part(10)).execute(&mut connection).await.map_err(Error::Postgres)?;
-    Ok(connection)
-}
-
-async fn another(pool: &PgPool) -> Result<PgConnection, sqlx::Error> {
-    let mut connection = PgConnection::connect_with(&pool.connect_options()).await?;
-    prepare_session(&mut connection).await?;
     Ok(connection)
 }
 
@@ -84,10 +79,15 @@ impl Kept {
                 _ => {}
             }
         }
-        let mut connection = timeout(ACQUIRE, another(pool)).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
+        let mut connection = pool.acquire().await?.detach();
         let rows = question().fetch_all(&mut connection).await?;
         *place = Some(connection);
         Ok(rows)
+    }
+
+    /// Closes it: the next question may find another server under the same name.
+    pub async fn close(&self) {
+        self.0.lock().await.take();
     }
 }
 

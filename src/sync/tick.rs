@@ -30,6 +30,7 @@ impl Catchword {
         let rows = kept.ask(&inner.pool, question).await?;
         let first = rows.first().ok_or(sqlx::Error::RowNotFound)?;
         if first.try_get("standby")? {
+            kept.close().await;
             return Err(collection::standby());
         }
         if first.try_get("switched")? {
