@@ -10,6 +10,9 @@ renewed as (
   on conflict (collection, target) do update
      set index_uuid = excluded.index_uuid, renewed_at = now(),
          revision = case when excluded.lost is null then greatest(s.revision, excluded.revision) else excluded.revision end,
-         lost_at = coalesce(excluded.lost_at, s.lost_at), lost = coalesce(excluded.lost, s.lost)
+         -- asked twice, because the first answer was lost, it is one loss
+         lost_at = case when (excluded.lost, excluded.revision, excluded.index_uuid) = (s.lost, s.revision, s.index_uuid) then s.lost_at
+                        else coalesce(excluded.lost_at, s.lost_at) end,
+         lost = coalesce(excluded.lost, s.lost)
 )
 select catchword.ask_audit(l.collection, false, 'lost writes') from (select distinct collection from seen where lost is not null) as l
