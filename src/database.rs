@@ -1,7 +1,8 @@
 //! The pool: sessions whose settings the promises rest on, and the only way to begin a transaction.
 
 use std::str::FromStr;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions, PgRow};
 use sqlx::query::Query;
@@ -14,6 +15,10 @@ use crate::config::DatabaseUrl;
 
 /// How long to wait for a connection before saying that Postgres is away. Shorter than a tick, longer than a restart of a pooler.
 const ACQUIRE: Duration = Duration::from_secs(10);
+/// A connection that was in use so shortly before is not asked whether it lives: that would be one round trip more for every write.
+const TRUSTED: Duration = Duration::from_millis(500);
+/// How long after a begin was cut short every connection is asked. The server ends an idle transaction after a minute (session.sql).
+const DOUBTED: Duration = Duration::from_secs(90);
 
 /// Opens the pool. No connection is made yet.
 pub fn pool(url: &DatabaseUrl, size: u32) -> Result<PgPool, Error> {
@@ -21,9 +26,12 @@ pub fn pool(url: &DatabaseUrl, size: u32) -> Result<PgPool, Error> {
         .max_connections(size)
         .acquire_timeout(ACQUIRE)
         .after_connect(|connection, _| Box::pin(prepare_session(connection)))
-        // asks more than the pool's own test, at the same price: one round trip
+        // the pool's own test would ask each time, and less
         .test_before_acquire(false)
-        .before_acquire(|connection, _| Box::pin(is_clean(connection)))
+        .before_acquire(|connection, used| {
+            let trusted = used.idle_for < TRUSTED && !Doubt::is_raised();
+            Box::pin(async move { if trusted { Ok(true) } else { is_clean(connection).await } })
+        })
         .connect_lazy_with(options(url)?))
 }
 
@@ -105,14 +113,52 @@ fn options(url: &DatabaseUrl) -> Result<PgConnectOptions, Error> {
     Ok(options.application_name("catchword").disable_statement_logging())
 }
 
-/// Begins a transaction. It is begun in a task of its own, because a begin that is cancelled half-way hands its open transaction to
-/// the next borrower of the connection (sqlx 0.9.0). `read committed` whatever the server's default: an older snapshot would see
-/// rows behind the index.
-#[expect(clippy::disallowed_methods, reason = "this is the one place that may")]
+/// Begins a transaction. A begin that is cancelled half-way leaves a connection with an open transaction in the pool (sqlx 0.9.0):
+/// from then on every connection is asked before it is used, until the server itself has ended that one. A connection that was
+/// trusted and is dead is noticed here, before anything was done: then another is taken. `read committed` whatever the server's
+/// default: an older snapshot would see rows behind the index.
 pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, Error> {
-    let pool = pool.clone();
-    let begun = tokio::spawn(async move { pool.begin_with("begin isolation level read committed").await });
-    begun.await.map_err(|_| Error::Stopped)?.map_err(Error::Postgres)
+    let trusting = !Doubt::is_raised();
+    let begun = match begin_once(pool).await {
+        Ok(transaction) => return Ok(transaction),
+        Err(error @ (sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed)) => Err(error),
+        Err(_) if trusting => {
+            Doubt::raise();
+            begin_once(pool).await
+        }
+        Err(error) => Err(error),
+    };
+    begun.map_err(Error::Postgres)
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one place that may")]
+async fn begin_once(pool: &PgPool) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+    let half = Doubt;
+    let begun = pool.begin_with("begin isolation level read committed").await;
+    std::mem::forget(half);
+    begun
+}
+
+/// Raised when it is dropped: a connection may have come back inside a transaction. It is of the whole process, because no pool tells
+/// of which it was.
+struct Doubt;
+
+static RAISED: Mutex<Option<Instant>> = Mutex::new(None);
+
+impl Doubt {
+    fn raise() {
+        *RAISED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    fn is_raised() -> bool {
+        RAISED.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|raised| raised.elapsed() < DOUBTED)
+    }
+}
+
+impl Drop for Doubt {
+    fn drop(&mut self) {
+        Doubt::raise();
+    }
 }
 
 /// `row_security` off makes a policy raise an error instead of hiding rows, which would look deleted. The limits are the server's,

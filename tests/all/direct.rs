@@ -1,5 +1,8 @@
 //! The direct path: stored and scheduled together, indexed at once, and never failed by Elasticsearch.
 
+use std::future::Future;
+use std::task::Poll;
+
 use catchword::elastic::Refresh;
 use catchword::{Direct, Error, Stored};
 use serde_json::json;
@@ -73,6 +76,40 @@ async fn a_connection_killed_before_the_commit_leaves_neither_row_nor_job() {
     assert!(failed.is_err(), "{failed:?}");
     assert_eq!(world.one::<i64>("select count(*) from annotation").await, 0);
     assert_eq!(world.jobs().await, 0);
+}
+
+/// Polls so often, and then no more.
+async fn cut_after<T>(polls: usize, work: impl Future<Output = T>) -> Option<T> {
+    let (mut work, mut polled) = (std::pin::pin!(work), 0);
+    std::future::poll_fn(|context| {
+        if polled == polls {
+            return Poll::Ready(None);
+        }
+        polled += 1;
+        work.as_mut().poll(context).map(Some)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_store_that_is_cancelled_anywhere_leaves_the_next_one_a_clean_connection() {
+    let world = World::new().await;
+    for polls in 1.. {
+        let stored = cut_after(polls, save(&world, "cut")).await;
+        // on every connection there is, without a transaction: inside one that was left open it would never be committed
+        let (pool, mut all) = (world.catchword.pool(), vec![]);
+        for _ in 0..pool.options().get_max_connections() {
+            all.push(pool.acquire().await.unwrap());
+        }
+        for connection in &mut all {
+            let id: Uuid = sqlx::query_scalar(INSERT).bind("kept").fetch_one(&mut **connection).await.unwrap();
+            assert_eq!(world.one::<i64>(&format!("select count(*) from annotation where id = '{id}'")).await, 1, "after {polls} polls");
+        }
+        if stored.is_some() {
+            break;
+        }
+    }
+    assert_eq!(world.jobs().await, world.one::<i64>("select count(*) from annotation").await, "a row and its job, or neither");
 }
 
 #[tokio::test(flavor = "multi_thread")]
