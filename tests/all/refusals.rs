@@ -458,7 +458,7 @@ async fn a_schema_that_is_missing_older_or_newer_is_refused() {
     migrate::migrate(&world.pool).await.unwrap();
     world.sql("delete from catchword._migrations where version = (select max(version) from catchword._migrations)").await;
     let said = refused_by_connect(&world).await;
-    assert!(said.contains("older than this binary, it lacks 000") && said.contains("run: catchword migrate"), "{said}");
+    assert!(said.contains("older than this binary, it lacks 00") && said.contains("run: catchword migrate"), "{said}");
 
     world
         .sql("insert into catchword._migrations (version, description, success, checksum, execution_time) values (9001, 'tomorrow', true, '', 0)")
