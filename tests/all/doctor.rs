@@ -234,6 +234,13 @@ async fn a_view_that_does_not_return_what_it_should_is_told() {
     ] {
         world.sees(&view(key, revision, body, rest), "bystander view", what, "fail", said, &well).await;
     }
+
+    let slow = view("id", "catchword_revision", "json_build_object('text', slowly(id, text))", "");
+    let slowly = "create function slowly(id bigint, text text) returns text language plpgsql stable as
+                  $$ begin if id = (select min(b.id) from bystander b) then perform pg_sleep(3.5); end if; return text; end $$";
+    world
+        .sees(&format!("{slowly}; {slow}"), "bystander view", "time", "warn", "a smaller batch", &format!("{well}; drop function slowly"))
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

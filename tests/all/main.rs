@@ -23,6 +23,7 @@ mod drift;
 mod elastic;
 mod faults;
 mod freeze;
+mod held_back;
 mod http;
 mod idle;
 mod interleavings;

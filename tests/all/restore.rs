@@ -15,13 +15,13 @@ use uuid::Uuid;
 use crate::common::{Layout, World, eventually};
 
 /// A Postgres whose data folder the test may copy and put back.
-struct Server {
+pub struct Server {
     state: PathBuf,
-    url: String,
+    pub url: String,
 }
 
 impl Server {
-    async fn start() -> Server {
+    pub async fn start() -> Server {
         let state = std::env::temp_dir().join(format!("catchword-restore-{}", Uuid::new_v4().simple()));
         let mut server = Server { state, url: String::new() };
         server.up().await;
@@ -29,12 +29,26 @@ impl Server {
         server
     }
 
-    async fn up(&self) {
+    pub async fn up(&self) {
         self.services(&["up", "--only", "postgres"]).await;
     }
 
     async fn down(&self) {
         self.services(&["down", "--only", "postgres"]).await;
+    }
+
+    /// Stops both and makes this one a standby of the other, under settings that follow its address; only the other is started again.
+    pub async fn follow(&self, primary: &Server, settings: &str) {
+        self.down().await;
+        primary.down().await;
+        std::fs::remove_dir_all(self.data()).unwrap();
+        run("cp", &["-a".as_ref(), primary.data().as_os_str(), self.data().as_os_str()]).await;
+        primary.up().await;
+        std::fs::copy(primary.state.join("postgres.password"), self.state.join("postgres.password")).unwrap();
+        run("touch", &[self.data().join("standby.signal").as_os_str()]).await;
+        let conf = self.data().join("postgresql.auto.conf");
+        let before = std::fs::read_to_string(&conf).unwrap();
+        std::fs::write(&conf, format!("{before}\nprimary_conninfo = '{}'\n{settings}\n", primary.url)).unwrap();
     }
 
     async fn services(&self, words: &[&str]) {
@@ -51,7 +65,7 @@ impl Server {
         command
     }
 
-    fn recall(&self, name: &str) -> String {
+    pub fn recall(&self, name: &str) -> String {
         std::fs::read_to_string(self.state.join(name)).unwrap().trim().to_owned()
     }
 
@@ -235,6 +249,10 @@ async fn a_standby_is_refused_and_a_switched_timeline_raises_the_sequence_once()
         let (code, _, said) = world.run(words).await;
         assert!(code == 2 && said.contains(SENTENCE), "{words:?}: {code} {said}");
     }
+    let (code, said, _) = world.run(&["check"]).await;
+    assert!(code == 2 && said.contains("unknown  CatchwordPostgresDown: ") && said.contains(SENTENCE), "{code} {said}");
+    let (code, said, _) = world.run(&["doctor"]).await;
+    assert!(code == 1 && said.lines().any(|line| line.contains("primary") && line.contains("this is a standby")), "{code} {said}");
     eventually("the worker that runs says so too", async || worker.said(SENTENCE) > 0).await;
     assert_eq!(world.one::<i64>("select last_value from catchword.revision").await, before);
 
