@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions, PgRow};
 use sqlx::query::Query;
 use sqlx::{ConnectOptions, Connection, PgConnection, PgPool, Postgres, Row, Transaction};
-use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::Error;
@@ -70,7 +69,7 @@ pub(crate) async fn beside(pool: &PgPool, limit: Duration) -> Result<PgConnectio
 /// A connection for what comes round each minute. The pool asks whether a connection is well each time it lends one; this one is asked for
 /// nothing but the work, and no transaction is ever open on it.
 #[derive(Default)]
-pub(crate) struct Kept(Mutex<Option<PgConnection>>);
+pub(crate) struct Kept(tokio::sync::Mutex<Option<PgConnection>>);
 
 impl Kept {
     /// Asks what may be asked twice: if the connection turns out to be lost, it is asked once more on a new one.
