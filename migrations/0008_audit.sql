@@ -51,6 +51,27 @@ comment on column catchword.audit.seen_at is 'its last sign of life';
 comment on column catchword.audit.finished_at is 'when it came to its end';
 create index audit_of_collection on catchword.audit (collection, id);
 
+-- Old results are cleared away; what they repaired still counts.
+alter table catchword.collection add column repaired bigint not null default 0;
+comment on column catchword.collection.repaired is 'keys that audits scheduled for repair whose results are cleared away';
+
+-- Results of 90 days are kept, and the last whole one of each collection, however old. What was asked of an index that is no longer there
+-- cannot be finished.
+create function catchword.clear_audits() returns void
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  with cleared as (
+    delete from catchword.audit a
+     where coalesce(a.finished_at, a.seen_at) < now() - interval '90 days'
+           and a.id <> all (select max(b.id) from catchword.audit b where b.whole and b.finished_at is not null group by b.collection)
+        or a.finished_at is null and not exists (select from catchword.collection c where c.name = a.collection and a.targets <@ c.targets)
+    returning a.collection, a.scheduled
+  )
+  update catchword.collection c set repaired = c.repaired + s.scheduled
+    from (select collection, sum(scheduled)::bigint as scheduled from cleared group by collection) as s
+   where c.name = s.collection and s.scheduled > 0;
+$$;
+comment on function catchword.clear_audits is 'clears old results of audits away, and keeps the sum of what they repaired';
+
 -- Keys as they are, not cast to the key's type: an id that cannot be a key has a document all the same, and the loop sees it gone.
 create function catchword.schedule_audit(p_collection text, p_keys text[], p_base timestamptz, p_before bigint) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$

@@ -54,7 +54,7 @@ grant select, insert, delete on catchword.dead_job to :"worker";
 grant select on catchword.tombstone to :"worker";
 -- To keep what an audit found and how far it came, and to schedule what differs among bulks.
 grant select, insert, update, delete on catchword.audit to :"worker";
-grant execute on function catchword.bulk_base(text, integer), catchword.schedule_audit(text, text[], timestamptz, bigint), catchword.ask_audit(text, boolean, text) to :"worker";
+grant execute on function catchword.bulk_base(text, integer), catchword.schedule_audit(text, text[], timestamptz, bigint), catchword.ask_audit(text, boolean, text), catchword.clear_audits() to :"worker";
 -- To remember what each index acknowledged.
 grant select, insert, update, delete on catchword.sentinel to :"worker";
 -- To sweep tombstones that are old enough, and then their records.

@@ -2,7 +2,7 @@
 -- index lost writes: since then, and until ten minutes after the audit that answered it.
 select last.asked_at, last.finished_at, last.counts, last.scheduled,
        exists (select from catchword.audit a where a.collection = c.name and a.finished_at is null and a.seen_at > now() - interval '10 minutes' and a.looked > 0) as running,
-       (select coalesce(sum(a.scheduled), 0)::bigint from catchword.audit a where a.collection = c.name) as repaired,
+       c.repaired + (select coalesce(sum(a.scheduled), 0)::bigint from catchword.audit a where a.collection = c.name) as repaired,
        (select s.lost from catchword.sentinel s
          where s.collection = c.name and s.target = any(c.targets) and s.lost_at is not null
            and not exists (select from catchword.audit a where a.collection = c.name and a.whole and a.repair and a.asked_at >= s.lost_at and a.finished_at is not null)

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::ask::parse;
-use super::client::Request;
+use super::client::{Reply, Request};
 use super::{Answer, Elastic, Error, Target, answer, percent};
 
 /// Ids in a page: larger pages are hardly faster, and Elasticsearch gives no more at once.
@@ -46,12 +46,29 @@ impl Elastic {
         Ok(parse::<Opened>(&doing, &body)?.id)
     }
 
-    /// The next page of what readers see. None: the point in time is gone, and the walk begins anew.
+    /// The next page of what readers see. None: the point in time is gone, and the walk begins anew. An index may be set to give fewer at
+    /// once: then it says how many, and is asked for that.
     pub async fn page(&self, point_in_time: &str, after: Option<&str>) -> Result<Option<Page>, Error> {
         let doing = "read a page of ids";
+        let failed = |answer| Error::Request { doing: doing.to_owned(), answer };
+        let mut size = PAGE;
+        loop {
+            let reply = self.ask_for_page(point_in_time, after, size).await.map_err(failed)?;
+            match reply.status {
+                200 => return Ok(Some(read(doing, &reply.body)?)),
+                404 if is_gone(&reply.body) => return Ok(None),
+                status => match window(&reply.body) {
+                    Some(window) if (1..size).contains(&window) => size = window,
+                    _ => return Err(failed(answer::of_question(status, &reply.body))),
+                },
+            }
+        }
+    }
+
+    async fn ask_for_page(&self, point_in_time: &str, after: Option<&str>, size: usize) -> Result<Reply, Answer> {
         let after = after.and_then(|after| serde_json::from_str::<Value>(after).ok());
         let mut question = json!({
-            "size": PAGE,
+            "size": size,
             "_source": false,
             "version": true,
             "track_total_hits": false,
@@ -69,13 +86,7 @@ impl Elastic {
         ];
         let body = Some(Bytes::from(question.to_string()));
         let request = Request { method: Method::Post, path: "/_search", query: &query, content_type: "application/json", body };
-        let failed = |answer| Error::Request { doing: doing.to_owned(), answer };
-        let reply = self.exchange(&request, Instant::now() + PATIENCE).await.map_err(failed)?;
-        match reply.status {
-            200 => Ok(Some(read(doing, &reply.body)?)),
-            404 if is_gone(&reply.body) => Ok(None),
-            status => Err(failed(answer::of_question(status, &reply.body))),
-        }
+        self.exchange(&request, Instant::now() + PATIENCE).await
     }
 
     /// Gives a point in time back. One that is gone already is as good.
@@ -89,6 +100,13 @@ impl Elastic {
 fn is_gone(body: &[u8]) -> bool {
     const MISSING: &[u8] = b"search_context_missing_exception";
     body.windows(MISSING.len()).any(|window| window == MISSING)
+}
+
+/// How many the index gives at once (`index.max_result_window`), if that was the fault.
+fn window(body: &[u8]) -> Option<usize> {
+    let said = String::from_utf8_lossy(body);
+    let rest = said.split_once("must be less than or equal to: [")?.1;
+    rest.split_once(']')?.0.parse().ok()
 }
 
 fn read(doing: &str, body: &[u8]) -> Result<Page, Error> {
@@ -136,6 +154,14 @@ mod tests {
         assert_eq!((page.after.as_deref(), &*page.point_in_time), (Some("[4294967297]"), "abc"));
         let last = read("test", br#"{"pit_id":"abd","timed_out":false}"#).unwrap();
         assert!(last.documents.is_empty() && last.after.is_none());
+    }
+
+    #[test]
+    fn an_index_that_gives_fewer_at_once_says_how_many() {
+        // by 9.4.3
+        let body = br#"{"error":{"root_cause":[{"type":"illegal_argument_exception","reason":"Result window is too large, from + size must be less than or equal to: [100] but was [10000]. See the scroll api"}]},"status":400}"#;
+        assert_eq!(window(body), Some(100));
+        assert_eq!(window(br#"{"error":"something else"}"#), None);
     }
 
     #[test]

@@ -116,11 +116,8 @@ pub(super) static AUDIT_DIFFERENCES: Level = Level::new(
 );
 pub(super) static AUDIT_FINISHED: Level =
     Level::new("catchword_audit_finished_timestamp_seconds", COLLECTION, "When the last whole audit came to its end; 0: none did yet.");
-pub(super) static AUDIT_REPAIRED: Level = Level::counted(
-    "catchword_audit_repaired_total",
-    COLLECTION,
-    "Keys that audits scheduled for repair. Results are kept for 90 days; then it falls.",
-);
+pub(super) static AUDIT_REPAIRED: Level =
+    Level::counted("catchword_audit_repaired_total", COLLECTION, "Keys that audits scheduled for repair.");
 pub(super) static AUDIT_RUNNING: Level = Level::new("catchword_audit_running", COLLECTION, "1 while an audit runs.");
 pub(super) static LOST_WRITES: Level = Level::new(
     "catchword_index_lost_writes",

@@ -286,3 +286,19 @@ async fn what_cannot_be_audited_is_said_and_nothing_is_written_down() {
     let (code, said, complained) = world.run(&["audit", "annotation"]).await;
     assert_eq!(code, 0, "{said}{complained}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_gives_few_at_once_is_walked_in_smaller_pages() {
+    let world = World::new().await;
+    for text in ["one", "two", "three", "four", "five"] {
+        world.in_step("acct:a", text).await;
+    }
+    let orphan = Uuid::new_v4().to_string();
+    world.put("annotation", &orphan, 7_000_000, json!({ "text": "of nobody" })).await;
+    let few = json!({ "index.max_result_window": 2 });
+    let (status, answer) = world.http("PUT", &format!("/{}/_settings", world.index("annotation")), Some(few)).await;
+    assert_eq!(status, 200, "{answer}");
+    let (code, said, errors) = world.run(&["audit", "annotation"]).await;
+    assert_eq!(code, 1, "{said}{errors}");
+    assert!(said.contains("orphan") && said.contains(&orphan), "{said}");
+}

@@ -291,7 +291,7 @@ async fn what_is_wrong_in_elasticsearch_is_told_with_what_helps() {
     let before = std::fs::read_to_string(&file).unwrap();
     for (properties, level, said) in [
         (json!({ "text": { "type": "text" }, "title": { "type": "text" } }), "fail", "the index lacks title"),
-        (json!({ "text": { "type": "keyword" } }), "fail", "text (type is text, not keyword)"),
+        (json!({ "text": { "type": "keyword" } }), "fail", "text: type is keyword, was text"),
         (json!({}), "warn", "the index has text, which the file does not"),
     ] {
         std::fs::write(&file, json!({ "mappings": { "dynamic": "strict", "properties": properties } }).to_string()).unwrap();

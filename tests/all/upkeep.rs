@@ -331,3 +331,21 @@ async fn an_index_that_was_dropped_on_purpose_and_made_again_is_not_lost() {
     assert_eq!(world.one::<i64>("select count(*) from catchword.sentinel where lost is not null").await, 0);
     assert_eq!(world.one::<i64>("select count(*) from catchword.audit where reason = 'lost writes'").await, 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_repaired_still_counts_when_its_results_are_cleared_away() {
+    let world = World::new().await;
+    world
+        .sql(
+            "insert into catchword.audit (collection, targets, whole, repair, content, reason, scheduled, finished_at)
+             select name, targets, true, true, false, 'operator', scheduled, now() - make_interval(days => days)
+               from catchword.collection, (values (7, 100), (20, 91), (300, 89)) as result (scheduled, days) where name = 'annotation'",
+        )
+        .await;
+    assert_eq!(world.standing().await["audit"]["repaired"], json!(327));
+    world.keep_up(&mut world.upkeep()).await;
+    assert_eq!(world.one::<i64>("select count(*) from catchword.audit").await, 1);
+    assert_eq!(world.standing().await["audit"]["repaired"], json!(327));
+    world.keep_up(&mut world.upkeep()).await;
+    assert_eq!(world.standing().await["audit"]["repaired"], json!(327), "it is counted once");
+}

@@ -23,6 +23,9 @@ pub struct Difference {
     pub added: Vec<String>,
     /// What an index that is there cannot take, in words.
     pub changed: Vec<String>,
+    /// Fields that only the index has.
+    #[serde(skip)]
+    pub extra: Vec<String>,
     /// Was the file itself another when the index was made, or last brought in line?
     #[serde(skip)]
     pub(super) other_file: bool,
@@ -42,9 +45,7 @@ impl Difference {
             return Ok(found);
         }
         found.other_file = true;
-        let file = mappings.as_object().cloned().unwrap_or_default();
-        found.parameters("mappings", &file, &live.mappings, "root");
-        found.additions = found.properties("", &file, &live.mappings);
+        found.mappings(mappings.as_object().unwrap_or(&NONE), &live.mappings);
         for (name, value) in settings {
             let ours = name.ends_with("_pipeline") || WHILE_FILLING.iter().any(|(filling, _)| *filling == name);
             if !ours && plain(Some(&value)) != plain(live.settings.get(&name)) {
@@ -52,6 +53,18 @@ impl Difference {
             }
         }
         Ok(found)
+    }
+
+    /// Compares mappings alone, whatever the index was made from: what an operator changed by hand is a difference here.
+    pub fn of_mappings(file: &Value, live: &Value) -> Difference {
+        let mut found = Difference::default();
+        found.mappings(file.as_object().unwrap_or(&NONE), live.as_object().unwrap_or(&NONE));
+        found
+    }
+
+    fn mappings(&mut self, file: &Map<String, Value>, live: &Map<String, Value>) {
+        self.parameters("mappings", file, live, "root");
+        self.additions = self.properties("", file, live);
     }
 
     /// Nothing is to be done?
@@ -66,6 +79,7 @@ impl Difference {
 
     fn children(&mut self, path: &str, file: &Map<String, Value>, live: &Map<String, Value>) -> Map<String, Value> {
         let mut additions = Map::new();
+        self.extra.extend(live.keys().filter(|name| !file.contains_key(*name)).map(|name| format!("{path}{name}")));
         for (name, field) in file {
             let at = format!("{path}{name}");
             match (live.get(name).and_then(Value::as_object), field.as_object()) {
@@ -107,8 +121,9 @@ impl Difference {
     }
 }
 
+static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
+
 fn children<'a>(field: &'a Map<String, Value>, below: &str) -> &'a Map<String, Value> {
-    static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
     field.get(below).and_then(Value::as_object).unwrap_or(&NONE)
 }
 
