@@ -27,7 +27,10 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
     let each = idle_of_three.asked / 3.0;
     let what = "its queries a minute and collection, three collections";
     report.line(what, format!("{each:.1} ({:.1} in all)", idle_of_three.asked), "4", each, Goal::AtMost(4.0));
-    report.note(format!("with its canary, which goes all the way once a minute: {:.1} queries a minute", with_canary.asked));
+    // a minute that begins just after a beat may have none
+    if bench.scale.pick(true, false, false) {
+        report.note(format!("with its canary, which goes all the way once a minute: {:.1} queries a minute", with_canary.asked));
+    }
     for world in [one, three, canary] {
         world.close().await?;
     }
