@@ -9,7 +9,7 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
     world.schedule_all().await?;
     world.drain().await?;
     number_rows(&world).await?;
-    let lengths: &[i64] = bench.scale.pick(&[10_000, 100_000, 1_000_000, 5_000_000], &[10_000, 100_000, 300_000], &[100, 500]);
+    let lengths: &[i64] = bench.scale.pick(&[10_000, 100_000, 1_000_000, 5_000_000], &[10_000, 50_000, 200_000], &[100, 500]);
     let mut rates = vec![vec![]; lengths.len()];
     for _ in 0..bench.scale.pick(2, 1, 1) {
         for (n, length) in lengths.iter().enumerate() {

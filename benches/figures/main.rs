@@ -18,8 +18,10 @@ mod seed;
 mod stats;
 mod world;
 
+mod audit;
 mod current;
 mod dead_tuples;
+mod differences;
 mod direct;
 mod fairness;
 mod gathered;
@@ -84,6 +86,8 @@ async fn run(scale: Scale, only: Option<Vec<u8>>) -> anyhow::Result<()> {
         13 large_update,
         14 plans,
         15 workers,
+        16 audit,
+        17 differences,
     }
     bench.close().await?;
     if scale != Scale::Smoke {

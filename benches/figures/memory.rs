@@ -11,7 +11,7 @@ use crate::world::{Bench, Layout};
 pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
     let mut report = Report::default();
     let sizes =
-        [(Size::Small, bench.scale.pick(1_000_000, 50_000, 300), "0.5 KB"), (Size::Large, bench.scale.pick(100_000, 5_000, 50), "10 KB")];
+        [(Size::Small, bench.scale.pick(1_000_000, 30_000, 300), "0.5 KB"), (Size::Large, bench.scale.pick(100_000, 5_000, 50), "10 KB")];
     for (size, rows, name) in sizes {
         let world = bench.world(Layout { size, rows, worker: "tick = \"* * * * * *\"" }).await?;
         world.schedule_all().await?;

@@ -103,7 +103,7 @@ impl Scale {
 /// The figures that were last measured at this scale, in order.
 pub fn kept(scale: Scale) -> anyhow::Result<Vec<Report>> {
     let mut all = Vec::new();
-    for number in 1..=15 {
+    for number in 1..=17 {
         if let Ok(text) = fs::read_to_string(folder().join(format!("{}-{number:02}.json", scale.name()))) {
             all.push(serde_json::from_str(&text)?);
         }
