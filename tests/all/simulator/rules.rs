@@ -19,7 +19,7 @@ pub enum Rule {
     RecordedNumber,
     /// An insert below its key's record draws again.
     SecondDraw,
-    /// What Postgres wants is read in one statement.
+    /// What Postgres wants of a key is read in one statement: in that of the view, or else in one that asks for everything.
     OneStatement,
     /// Rows of a changed related row are touched after its commit; off: in its transaction.
     TouchAfterCommit,

@@ -360,19 +360,22 @@ impl Simulation {
                     Worker::HalfLooked { jobs, keys, has: Vec::new(), wants }
                 }
             }
-            Worker::LookedAtElastic { jobs, keys, has } if self.on(Rule::OneStatement) => {
-                let wants: Vec<Want> = keys.iter().map(|key| self.want(*key, n)).collect();
-                self.judge(jobs, keys, &has, &wants)?
-            }
             Worker::LookedAtElastic { jobs, keys, has } => {
                 let wants = keys.iter().map(|key| self.postgres.shown(*key).map(|(version, _)| Want::Present(version))).collect();
                 Worker::HalfLooked { jobs, keys, has, wants }
             }
             Worker::HalfLooked { jobs, keys, has, wants } => {
                 let has = if has.is_empty() { self.look(&keys) } else { has };
-                let second = |(key, want): (&Key, &Option<Want>)| want.unwrap_or_else(|| self.postgres.want_of_what_is_not_shown(*key));
-                let wants: Vec<Want> = keys.iter().zip(&wants).map(second).collect();
-                self.judge(jobs, keys, &has, &wants)?
+                let mut all = Vec::new();
+                for (key, shown) in keys.iter().zip(wants) {
+                    all.push(match shown {
+                        Some(want) => want,
+                        // what the first statement did not return is for the second alone; without the rule it takes the first one's word
+                        None if self.on(Rule::OneStatement) => self.want(*key, n),
+                        None => self.postgres.want_of_what_is_not_shown(*key),
+                    });
+                }
+                self.judge(jobs, keys, &has, &all)?
             }
             Worker::Wrote { jobs, judged, waiting } => {
                 if !waiting.is_empty() && self.random.random_bool(0.7) {
