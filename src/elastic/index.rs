@@ -8,6 +8,7 @@ mod beside;
 mod difference;
 mod drop;
 mod ensure;
+mod flood_stage;
 mod identity;
 mod line;
 mod plan;

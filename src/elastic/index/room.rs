@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use elasticsearch::http::Method;
 use serde::{Deserialize, Serialize};
 
+use super::flood_stage::FloodStage;
 use crate::elastic::ask::parse;
 use crate::elastic::{Elastic, Error, Target, percent};
-
-/// Above this share of a disk Elasticsearch takes no more writes to any index on it (flood stage, its default).
-const FLOOD_STAGE: f64 = 0.95;
 
 /// What an index takes, and what is left for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -78,14 +76,23 @@ impl Elastic {
         let doing = "read how full the disks are";
         let query = [("filter_path", "nodes.*.roles,nodes.*.fs.total.total_in_bytes,nodes.*.fs.total.available_in_bytes")];
         let body = self.ask(doing, Method::Get, "/_nodes/stats/fs", &query, None).await?;
-        Ok(Room { needed, free: free(&parse(doing, &body)?) })
+        let nodes = parse(doing, &body)?;
+        Ok(Room { needed, free: free(&nodes, &self.flood_stage().await?) })
+    }
+
+    /// Where this cluster stops taking writes.
+    async fn flood_stage(&self) -> Result<FloodStage, Error> {
+        let doing = "read how full the disks may be";
+        let query = [("include_defaults", "true"), ("filter_path", "*.cluster.routing.allocation.disk")];
+        let body = self.ask(doing, Method::Get, "/_cluster/settings", &query, None).await?;
+        Ok(FloodStage::of(&parse(doing, &body)?))
     }
 }
 
 /// What can be written to the nodes that hold data before they are at flood stage.
-fn free(nodes: &Nodes) -> u64 {
+fn free(nodes: &Nodes, flood: &FloodStage) -> u64 {
     let holds_data = |node: &&Node| node.roles.is_empty() || node.roles.iter().any(|role| role.starts_with("data"));
-    let left = |disk: &Disk| disk.available_in_bytes.saturating_sub((disk.total_in_bytes as f64 * (1.0 - FLOOD_STAGE)) as u64);
+    let left = |disk: &Disk| disk.available_in_bytes.saturating_sub(flood.kept_free(disk.total_in_bytes));
     nodes.nodes.values().filter(holds_data).map(|node| left(&node.fs.total)).sum()
 }
 
@@ -103,7 +110,7 @@ mod tests {
             "b": { "roles": ["data_hot"], "fs": disk(1000, 40) },
             "c": { "roles": ["master"], "fs": disk(1000, 900) },
         } });
-        let free = free(&serde_json::from_value(nodes).unwrap());
+        let free = free(&serde_json::from_value(nodes).unwrap(), &FloodStage::of(&json!({})));
         assert_eq!(free, 250);
         assert!(Room { needed: 250, free }.is_enough());
         assert!(!Room { needed: 251, free }.is_enough());

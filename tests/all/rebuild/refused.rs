@@ -1,14 +1,9 @@
 //! What a rebuild refuses: each with a sentence, and nothing changed.
 
-use std::sync::Arc;
-
-use axum::body::Bytes;
-use axum::extract::{Request, State};
-use axum::http::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
-use crate::common::World;
+use crate::common::{Layout, Server, World};
 
 /// It is refused with this in its sentence; there is one index, and no rebuild is written down.
 async fn refused(world: &World, words: &[&str], sentence: &str) {
@@ -71,36 +66,31 @@ async fn an_index_that_squats_on_the_name_of_the_alias() {
     refused(&world, super::KEEP, "is an index, and catchword needs that name for an alias").await;
 }
 
-/// A cluster that is nearly full cannot be had on purpose: its answer about its disks is written here, the rest is the real one's.
+/// A server of its own: what is said of its disks holds for everybody on it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_without_room_for_two() {
-    let world = Arc::new(World::new().await);
+    let server = Server::start("").await;
+    let world = World::with(Layout { elasticsearch: Some(server.url.clone()), ..Layout::default() }).await;
     world.in_step("acct:a", "x").await;
     world.http("POST", &format!("/{}/_flush", world.index("annotation")), None).await;
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let router = axum::Router::new().fallback(full).with_state(world.clone());
-    tokio::spawn(async move { axum::serve(listener, router).await });
+    // as much must stay free as no disk has
+    let free = "900tb";
+    let full = json!({ "threshold_enabled": true, "watermark": { "low": free, "high": free, "flood_stage": free } });
+    world.disks(full).await;
     for words in [super::KEEP, &["rebuild", "annotation", "--dry-run"]] {
-        let output = world.binary().env("ELASTICSEARCH_URL", &url).args(words).output().await.unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains("make room, or add a node"), "{said}");
-        nothing_is_changed(&world).await;
+        refused(&world, words, "make room, or add a node").await;
     }
+    world.disks(json!({ "threshold_enabled": null, "watermark.*": null })).await;
     let (code, said, _) = world.run(&["rebuild", "annotation", "--dry-run"]).await;
     assert!(code == 0 && said.contains("would make") && said.contains("annotation-000002"), "{said}");
     nothing_is_changed(&world).await;
 }
 
-async fn full(State(world): State<Arc<World>>, request: Request) -> (StatusCode, Bytes) {
-    let path = request.uri().path_and_query().unwrap().to_string();
-    if path.starts_with("/_nodes/stats/fs") {
-        let disk = json!({ "total": { "total_in_bytes": 100_000_000_000_u64, "available_in_bytes": 5_000_000_100_u64 } });
-        return (StatusCode::OK, json!({ "nodes": { "a": { "roles": ["data"], "fs": disk } } }).to_string().into());
+impl World {
+    /// How full disks may be.
+    async fn disks(&self, settings: Value) {
+        let settings = json!({ "persistent": { "cluster.routing.allocation.disk": settings } });
+        let (status, answer) = self.http("PUT", "/_cluster/settings", Some(settings)).await;
+        assert_eq!(status, 200, "{answer}");
     }
-    let method = request.method().to_string();
-    let body = axum::body::to_bytes(request.into_body(), usize::MAX).await.unwrap();
-    let (status, answer) = world.http_text(&method, &path, (!body.is_empty()).then(|| String::from_utf8(body.to_vec()).unwrap())).await;
-    (StatusCode::from_u16(status).unwrap(), answer.to_string().into())
 }
