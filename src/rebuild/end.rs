@@ -26,6 +26,9 @@ impl Run<'_> {
                 self.check_unread(rebuild, &new).await?;
                 self.set_free(rebuild.id, &rebuild.old_target()).await?;
                 self.step(rebuild, Stage::Abort).await?;
+                if rebuild.stage == Stage::Create {
+                    self.await_creation(rebuild).await;
+                }
             }
             stage => return Err(stage.cannot("be undone", &rebuild.collection)),
         }
@@ -33,6 +36,18 @@ impl Run<'_> {
         crash::point("rebuild-dropped");
         row::step(self.pool(), rebuild.id, Stage::Abort, Stage::Aborted, self.who).await?;
         Ok(())
+    }
+
+    /// Whoever was killed may have asked for the index a moment ago: Elasticsearch would make it behind the drop. It makes indices in
+    /// turn, so one that is asked for once more, and is there, is not made later. If it is refused, the other was refused too.
+    async fn await_creation(&self, rebuild: &Rebuild) {
+        let created = match self.index_plan(rebuild).await {
+            Ok(plan) => self.elastic().create_beside(&plan, &rebuild.new_target(), rebuild.id).await.map_err(Error::from),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = created {
+            tracing::debug!("the index to be dropped could not be made: {error}");
+        }
     }
 
     /// What readers see is never dropped, and nothing that is another's.
