@@ -24,7 +24,7 @@ pub struct Doc {
 
 /// As a batch: so many documents in a request, or so many bytes.
 const PER_REQUEST: usize = 2_500;
-const BYTES: usize = 8 << 20;
+const BYTES: usize = 4 << 20;
 
 impl Raw {
     pub fn new(url: &str, prefix: &str) -> anyhow::Result<Raw> {

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::elastic::MAX_DOCUMENT_BYTES;
 
 /// As much is fetched and sent at a time: what a bulk holds, so memory stays bounded whatever the documents.
-pub const ROUND_BYTES: i64 = 8 << 20;
+pub const ROUND_BYTES: i64 = 4 << 20;
 
 /// A key's document under the version of the same snapshot.
 #[derive(Clone, Debug)]

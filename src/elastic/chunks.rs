@@ -11,8 +11,9 @@ use super::fault::Fault;
 /// Most writes in one request: the size of a batch, so a batch of small documents is one request.
 const MAX_WRITES: usize = 2_500;
 
-/// Most bytes in one request, about: far below Elasticsearch's 100 MiB, and a tenth of a small node's heap.
-const MAX_BYTES: usize = 8 << 20;
+/// Most bytes in one request, about: far below Elasticsearch's 100 MiB, and a twentieth of a small node's heap. A worker holds them
+/// several times over for each of its batches: as read, as documents, as the request.
+const MAX_BYTES: usize = 4 << 20;
 
 /// How often one bulk may be split after a refusal of a whole request. One bad write among 2,500 takes twelve; the limit
 /// keeps a server that refuses everything from being asked 5,000 times.

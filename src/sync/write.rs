@@ -169,8 +169,8 @@ mod tests {
 
     #[test]
     fn rounds_hold_about_a_bulk_and_everything_once() {
-        let mib = 1 << 20;
-        let rounds = rounds(vec![("a", 5 * mib), ("b", 5 * mib), ("c", mib), ("d", 7 * mib), ("e", mib)]);
+        let part = collection::ROUND_BYTES / 8;
+        let rounds = rounds(vec![("a", 5 * part), ("b", 5 * part), ("c", part), ("d", 7 * part), ("e", part)]);
         assert_eq!(rounds, [vec!["a"], vec!["b", "c"], vec!["d", "e"]]);
     }
 
