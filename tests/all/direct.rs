@@ -113,6 +113,16 @@ async fn a_store_that_is_cancelled_anywhere_leaves_the_next_one_a_clean_connecti
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_died_since_it_was_used_fails_no_store() {
+    let world = World::new().await;
+    save(&world, "before").await;
+    let ours = "datname = current_database() and application_name = 'catchword'";
+    assert!(world.one::<i64>(&format!("select count(pg_terminate_backend(pid, 5000)) from pg_stat_activity where {ours}")).await > 0);
+    save(&world, "after").await;
+    assert_eq!(world.one::<i64>("select count(*) from annotation").await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn elasticsearch_away_cannot_fail_a_store() {
     let world = World::gated().await;
     world.gate.as_ref().unwrap().refuse();
