@@ -38,6 +38,9 @@ impl Cursor {
     /// Behind every live job (they have priority 1), before every bulk's.
     pub const BEHIND_LIVE: Cursor = Cursor { priority: 2, ..Cursor::TOP };
 
+    /// Behind every job.
+    pub const END: Cursor = Cursor { priority: i32::MAX, ..Cursor::TOP };
+
     /// Behind this job.
     pub fn behind(job: &Job) -> Cursor {
         Cursor { priority: job.priority, enqueued_at: job.enqueued_at, id: job.id }

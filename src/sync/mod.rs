@@ -160,7 +160,7 @@ impl Catchword {
                     let (blocked, refusing) = (done.blocked.get(&collection.name), done.refusing.get(&collection.name));
                     self.inner.note_fault(&collection.name, blocked, refusing);
                     let mut walks = walks.lock().await;
-                    walks.look(&collection.name, Look::after(done.written, done.claimed, collection.targets.len()));
+                    walks.look(&collection.name, &jobs, Look::after(done.written, done.claimed, collection.targets.len()));
                     if !done.blocked.is_empty() || self.inner.breakers.why(&collection.name).is_some() {
                         walks.end(&collection.name);
                     }

@@ -25,11 +25,18 @@ pub(super) struct Walks(VecDeque<Walk>, Links);
 struct Walk {
     collection: Arc<Collection>,
     cursor: Cursor,
-    /// How far the bulks' own turns have come; none: they have no more, or the walk has come to them.
-    bulk: Option<Cursor>,
+    /// How far the bulks' own turns have come.
+    bulk: Cursor,
     turn: u32,
     on_trial: bool,
-    look: Look,
+    looks: Looks,
+}
+
+/// How the next live batch begins, and how a bulk's: what the one had to write says nothing of the other.
+#[derive(Clone, Copy)]
+struct Looks {
+    live: Look,
+    bulk: Look,
 }
 
 /// Whether a batch looks before it writes.
@@ -52,6 +59,7 @@ impl Look {
 pub(super) struct Claimed {
     pub collection: Arc<Collection>,
     pub transaction: Transaction<'static, Postgres>,
+    /// At least one, not seen before in this pass.
     pub jobs: Vec<Job>,
     pub look: Look,
     /// How long the claim took.
@@ -73,15 +81,18 @@ impl Walks {
             let bulk = walk.bulks_turn();
             let name = &walk.collection.name;
             let claim = claim(inner, name, bulk.unwrap_or(walk.cursor), limit).instrument(debug_span!("claim", collection = name));
-            let (transaction, jobs) = claim.await?;
-            // this is the pass' span: it points back at the requests that wrote
-            self.1.add(&Span::current(), jobs.iter().filter_map(|job| job.traceparent.as_deref()));
+            let (transaction, mut jobs) = claim.await?;
             // fewer than asked for: the end of the queue
             let last = jobs.last().filter(|_| jobs.len() as u32 == limit).map(Cursor::behind);
-            let (collection, look) = (walk.collection.clone(), walk.look);
+            if bulk.is_none() {
+                walk.leave_out_seen(&mut jobs);
+            }
+            // this is the pass' span: it points back at the requests that wrote
+            self.1.add(&Span::current(), jobs.iter().filter_map(|job| job.traceparent.as_deref()));
+            let (collection, look) = (walk.collection.clone(), walk.looks.of(&jobs));
             match (bulk, last) {
                 (Some(_), last) => {
-                    walk.bulk = last;
+                    walk.bulk = last.unwrap_or(Cursor::END);
                     self.0.push_back(walk);
                 }
                 (None, Some(last)) if !walk.on_trial => {
@@ -105,9 +116,9 @@ impl Walks {
         self.0.extend(collection.map(|collection| Walk::of(collection, false)));
     }
 
-    /// How the next batch of a collection begins.
-    pub fn look(&mut self, name: &str, look: Look) {
-        self.0.iter_mut().filter(|walk| walk.collection.name == name).for_each(|walk| walk.look = look);
+    /// How the next batch of a collection begins that is live or a bulk's as these jobs are.
+    pub fn look(&mut self, name: &str, jobs: &[Job], look: Look) {
+        self.0.iter_mut().filter(|walk| walk.collection.name == name).for_each(|walk| *walk.looks.of_mut(jobs) = look);
     }
 
     /// Ends the walk of a collection.
@@ -124,21 +135,41 @@ async fn claim(inner: &Inner, name: &str, cursor: Cursor, limit: u32) -> Result<
 
 impl Walk {
     fn of(collection: Arc<Collection>, on_trial: bool) -> Walk {
-        let bulk = (!on_trial).then_some(Cursor::BEHIND_LIVE);
-        Walk { collection, cursor: Cursor::TOP, bulk, turn: 0, on_trial, look: Look::First }
+        let looks = Looks { live: Look::First, bulk: Look::First };
+        Walk { collection, cursor: Cursor::TOP, bulk: Cursor::BEHIND_LIVE, turn: 0, on_trial, looks }
     }
 
     /// Where the next batch begins, if it is a bulk's turn.
     fn bulks_turn(&mut self) -> Option<Cursor> {
         self.turn += 1;
-        self.bulk.filter(|_| self.turn.is_multiple_of(TURN))
+        let among_live = !self.on_trial && self.cursor < Cursor::BEHIND_LIVE && self.bulk < Cursor::END;
+        (among_live && self.turn.is_multiple_of(TURN)).then_some(self.bulk)
     }
 
     /// Past the live jobs it goes on where the bulks' turns ended: one walk, as without them.
     fn go_on_behind(&mut self, last: Cursor) {
-        let past_live = last > Cursor::BEHIND_LIVE;
-        self.cursor = if past_live { self.bulk.take().map_or(last, |bulk| bulk.max(last)) } else { last };
+        self.cursor = if last < Cursor::BEHIND_LIVE { last } else { last.max(self.bulk) };
     }
+
+    /// A batch that comes from the live jobs to the bulks' meets those that had their turn already.
+    fn leave_out_seen(&self, jobs: &mut Vec<Job>) {
+        jobs.retain(|job| is_live(job) || Cursor::behind(job) > self.bulk);
+    }
+}
+
+impl Looks {
+    /// A batch with live jobs is live.
+    fn of(mut self, jobs: &[Job]) -> Look {
+        *self.of_mut(jobs)
+    }
+
+    fn of_mut(&mut self, jobs: &[Job]) -> &mut Look {
+        if jobs.first().is_some_and(is_live) { &mut self.live } else { &mut self.bulk }
+    }
+}
+
+fn is_live(job: &Job) -> bool {
+    Cursor::behind(job) < Cursor::BEHIND_LIVE
 }
 
 #[cfg(test)]

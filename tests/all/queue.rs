@@ -78,6 +78,26 @@ async fn a_bulk_has_its_turn_before_live_jobs_end_and_live_jobs_have_most() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_bulk_of_missing_documents_among_live_jobs_keeps_none_of_them_from_being_settled() {
+    let world = World::with(Layout { batch: 10, ..Layout::default() }).await;
+    let add = |rows| {
+        format!(
+            "insert into annotation (userid, target_uri, target_uri_normalized) select 'acct:' || n, 'u', 'u' from generate_series(1, {rows}) n"
+        )
+    };
+    world.sql(&add(100)).await;
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    let live = "insert into catchword.job (collection, key, priority, tag) select 'annotation', id, 1, 'test' from annotation";
+    world.sql(live).await;
+    world.sql(&add(15)).await;
+    world.sql("update catchword.job set priority = 1000 where collection = 'annotation' and tag <> 'test'").await;
+    let outcome = world.pass().await;
+    assert_eq!((outcome.claimed, outcome.settled, outcome.written, outcome.conflicts), (115, 100, 15, 0), "{outcome}");
+    let outcome = world.pass().await;
+    assert_eq!((outcome.claimed, outcome.settled), (15, 15), "{outcome}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn jobs_are_claimed_by_priority_then_age_up_to_the_limit() {
     let world = World::new().await;
     let keys: Vec<String> = (0..6).map(|_| uuid::Uuid::new_v4().to_string()).collect();
