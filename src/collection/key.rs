@@ -5,7 +5,7 @@ use uuid::Uuid;
 /// Elasticsearch takes an `_id` of up to 512 bytes; a longer one fails the whole bulk it is in.
 pub const MAX_KEY_BYTES: usize = 512;
 
-/// The id of the sentinel, a tombstone by which an index that lost acknowledged writes is noticed. No row may have it.
+/// How the ids of sentinels begin, tombstones by which an index that lost acknowledged writes is noticed. No row may have such a key.
 pub const SENTINEL: &str = "catchword-sentinel";
 
 /// The type of a collection's key column.
@@ -66,7 +66,7 @@ pub fn no_id(key: &str) -> Option<String> {
     match key.len() {
         0 => Some("the key is empty".into()),
         bytes if bytes > MAX_KEY_BYTES => Some(format!("the key has {bytes} bytes, Elasticsearch takes {MAX_KEY_BYTES}")),
-        _ if key == SENTINEL => Some(format!("the key {SENTINEL} is catchword's own; give the row another")),
+        _ if key.starts_with(SENTINEL) => Some(format!("keys that begin with {SENTINEL} are catchword's own; give the row another")),
         _ => None,
     }
 }
@@ -93,6 +93,8 @@ mod tests {
             (KeyType::Text, "a/b%c\"\n", true),
             (KeyType::Text, "", false),
             (KeyType::Text, "catchword-sentinel", false),
+            (KeyType::Text, "catchword-sentinel-7", false),
+            (KeyType::Text, "catchword", true),
             (KeyType::Text, &"x".repeat(512), true),
             (KeyType::Text, &"x".repeat(513), false),
             (KeyType::Text, &"é".repeat(257), false),

@@ -37,6 +37,8 @@ pub struct Upkeep {
     audit: Option<JoinHandle<()>>,
     /// How far the sweep of each collection came.
     cursors: HashMap<String, Cursor>,
+    /// By the uuid of an index: how many sentinels it takes until each shard has one.
+    sentinels_needed: HashMap<String, usize>,
     rounds: u64,
     trouble: Option<String>,
 }
@@ -46,7 +48,16 @@ impl Upkeep {
     pub fn new(catchword: Catchword, collections: &[&str]) -> Upkeep {
         let all = catchword.config().served().map(|collection| collection.name.as_str());
         let names = all.filter(|name| collections.is_empty() || collections.contains(name)).map(str::to_owned).collect();
-        Upkeep { catchword, names, kept: Kept::default(), audit: None, cursors: HashMap::new(), rounds: 0, trouble: None }
+        Upkeep {
+            catchword,
+            names,
+            kept: Kept::default(),
+            audit: None,
+            cursors: HashMap::new(),
+            sentinels_needed: HashMap::new(),
+            rounds: 0,
+            trouble: None,
+        }
     }
 
     /// Runs until `stop`. What fails is said when it begins, and tried again in a minute; so is a round that panicked.

@@ -15,7 +15,7 @@ forgotten as (
    where s.collection in (select t.collection from targets t) and not exists (select from targets t where (t.collection, t.target) = (s.collection, s.target))
 ),
 sentinels as (
-  select t.collection, t.target, s.index_uuid as uuid, s.revision, nextval('catchword.revision') + 1 as next
+  select t.collection, t.target, s.index_uuid as uuid, s.revision, s.documents, nextval('catchword.revision') + 1 as next
     from targets t
     left join catchword.sentinel s on (s.collection, s.target) = (t.collection, t.target)
    where s.renewed_at is null or s.renewed_at < now() - interval '45 seconds'

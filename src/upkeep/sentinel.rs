@@ -1,9 +1,8 @@
-//! One document of each index is its sentinel: a tombstone under a reserved id, which readers do not see. Its version is remembered in
-//! Postgres once the index has acknowledged it. An index that has a lower one, or none, or that is another index under the old name, has
-//! lost acknowledged writes, and perhaps others with it: an audit is asked for.
-//!
-//! It says so of the shard that it is in. What another shard alone has lost, the next audit finds.
+//! Each shard of an index has a sentinel: a tombstone under a reserved id, which readers do not see. Their version is remembered in
+//! Postgres once the index has acknowledged them all. An index in which one is lower, or gone, or that is another index under the old name,
+//! has lost acknowledged writes, and perhaps others with it: an audit is asked for.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -15,6 +14,10 @@ use crate::elastic::{Answer, Body, Has, Refresh, Target, Write};
 
 /// The limit of one question.
 const LIMIT: Duration = Duration::from_secs(5);
+/// Ids whose shards are asked for at once: they have to fit into a request's first line.
+const ASKED: usize = 100;
+/// Sentinels of an index at most: enough for more than a hundred shards.
+const MOST: usize = 1_000;
 
 /// What was remembered of an index before it was looked at, and the number to renew it with.
 #[derive(Clone, Debug, Deserialize)]
@@ -23,6 +26,8 @@ pub(super) struct Remembered {
     target: String,
     uuid: Option<String>,
     revision: Option<i64>,
+    /// How many sentinels were acknowledged under it.
+    documents: Option<usize>,
     next: i64,
 }
 
@@ -32,6 +37,7 @@ struct Renewed {
     target: String,
     uuid: String,
     revision: i64,
+    documents: usize,
     lost: Option<String>,
 }
 
@@ -47,7 +53,7 @@ enum Judged {
 
 impl Upkeep {
     /// Looks at the sentinel of each index, and renews it. One that fails does not keep the others waiting.
-    pub(super) async fn renew_sentinels(&self, sentinels: Vec<Remembered>) -> Result<(), Error> {
+    pub(super) async fn renew_sentinels(&mut self, sentinels: Vec<Remembered>) -> Result<(), Error> {
         let (mut renewed, mut first_error) = (Vec::new(), Ok(()));
         for before in sentinels {
             match self.renew(&before).await {
@@ -59,21 +65,32 @@ impl Upkeep {
     }
 
     /// None: there is nothing to remember.
-    async fn renew(&self, before: &Remembered) -> Result<Option<Renewed>, Error> {
-        let (elastic, target) = (&self.catchword.inner.elastic, Target::new(&before.target));
-        let uuid = elastic.index_uuid(&target).await?;
-        let seen = elastic.look(&target, &[SENTINEL], LIMIT).await.unwrap_or_else(|answer| vec![Has::Unknown(answer.to_string())]);
-        let has = seen.into_iter().next().unwrap_or_else(|| Has::Unknown("no answer".into()));
-        let judged = judge(before.uuid.as_deref().zip(before.revision), &uuid, &has);
+    async fn renew(&mut self, before: &Remembered) -> Result<Option<Renewed>, Error> {
+        let target = Target::new(&before.target);
+        let (uuid, shards) = self.catchword.inner.elastic.identity(&target).await?;
+        let documents = self.sentinels_needed(&target, &uuid, shards).await?;
+        let remembered = before.documents.unwrap_or(0);
+        let ids: Vec<String> = (0..documents.max(remembered)).map(id).collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let elastic = &self.catchword.inner.elastic;
+        let seen = elastic.look(&target, &ids[..remembered.max(1)], LIMIT).await;
+        let seen = seen.unwrap_or_else(|answer| vec![Has::Unknown(answer.to_string())]);
+        let judged = judge(before.uuid.as_deref().zip(before.revision), &uuid, &seen);
         if judged == Judged::Unknown {
             return Ok(None);
         }
-        let write = Write { key: SENTINEL, version: before.next, body: Body::Tombstone };
-        let answer = elastic.bulk(&target, &[write], Refresh::No, LIMIT).await.into_iter().next();
+        let writes = ids[..documents].iter().map(|key| Write { key, version: before.next, body: Body::Tombstone });
+        let answers = elastic.bulk(&target, &writes.collect::<Vec<_>>(), Refresh::No, LIMIT).await;
         // only what was acknowledged is remembered; who was faster has remembered more
-        let acknowledged = answer == Some(Answer::Applied);
-        let renewed =
-            |revision, lost| Renewed { collection: before.collection.clone(), target: before.target.clone(), uuid, revision, lost };
+        let acknowledged = answers.len() == documents && answers.iter().all(|answer| *answer == Answer::Applied);
+        let renewed = |revision, lost| Renewed {
+            collection: before.collection.clone(),
+            target: before.target.clone(),
+            uuid,
+            revision,
+            documents,
+            lost,
+        };
         Ok(match judged {
             Judged::Lost(why) => {
                 let (collection, index) = (&before.collection, &before.target);
@@ -83,6 +100,24 @@ impl Upkeep {
             _ if acknowledged => Some(renewed(before.next, None)),
             _ => None,
         })
+    }
+
+    /// So many, that each shard has one. Which shard an id is in, only the index can say: once, since it never changes.
+    async fn sentinels_needed(&mut self, target: &Target, uuid: &str, shards: usize) -> Result<usize, Error> {
+        if shards == 1 {
+            return Ok(1);
+        }
+        if let Some(needed) = self.sentinels_needed.get(uuid) {
+            return Ok(*needed);
+        }
+        let (mut needed, mut reached) = (0, BTreeSet::new());
+        while reached.len() < shards && needed < MOST {
+            let more: Vec<String> = (needed..needed + shards.min(ASKED)).map(id).collect();
+            reached.extend(self.catchword.inner.elastic.shards_of(target, &more).await?);
+            needed += more.len();
+        }
+        self.sentinels_needed.insert(uuid.to_owned(), needed);
+        Ok(needed)
     }
 
     /// A loss is kept for `status` and the metrics until an audit has come to its end, and the audit is asked for.
@@ -98,25 +133,34 @@ impl Upkeep {
                 .bind(texts(|now| &now.uuid))
                 .bind(renewed.iter().map(|now| now.revision).collect::<Vec<_>>())
                 .bind(renewed.iter().map(|now| now.lost.clone()).collect::<Vec<_>>())
+                .bind(renewed.iter().map(|now| now.documents as i32).collect::<Vec<_>>())
         };
         self.kept.ask(&self.catchword.inner.pool, question).await?;
         Ok(())
     }
 }
 
-/// Pure: what was remembered before the look, and what the index has.
-fn judge(remembered: Option<(&str, i64)>, uuid: &str, has: &Has) -> Judged {
-    match (remembered, has) {
-        (_, Has::Unknown(_)) => Judged::Unknown,
-        (None, _) => Judged::First,
-        (Some((before, _)), _) if before != uuid => {
-            Judged::Lost("it is another index under the old name: made anew, or restored from a snapshot".into())
-        }
-        (Some((_, revision)), Has::Absent) => Judged::Lost(format!("the index lost acknowledged writes: version {revision} is gone")),
-        (Some((_, revision)), Has::Present(version)) if *version < revision => {
+/// The id of the nth sentinel.
+fn id(n: usize) -> String {
+    if n == 0 { SENTINEL.to_owned() } else { format!("{SENTINEL}-{n}") }
+}
+
+/// Pure: what was remembered before the look, and what the index has of each sentinel.
+fn judge(remembered: Option<(&str, i64)>, uuid: &str, seen: &[Has]) -> Judged {
+    if seen.is_empty() || seen.iter().any(|has| matches!(has, Has::Unknown(_))) {
+        return Judged::Unknown;
+    }
+    let Some((before, revision)) = remembered else { return Judged::First };
+    if before != uuid {
+        return Judged::Lost("it is another index under the old name: made anew, or restored from a snapshot".into());
+    }
+    // the lowest of them
+    match seen.iter().map(|has| if let Has::Present(version) = has { *version } else { 0 }).min() {
+        Some(0) => Judged::Lost(format!("the index lost acknowledged writes: version {revision} is gone")),
+        Some(version) if version < revision => {
             Judged::Lost(format!("the index lost acknowledged writes: it went back from version {revision} to {version}"))
         }
-        (Some(_), Has::Present(_)) => Judged::Kept,
+        _ => Judged::Kept,
     }
 }
 
@@ -127,14 +171,15 @@ mod tests {
     #[test]
     fn an_index_that_went_back_or_is_another_has_lost_writes() {
         let before = Some(("a", 11));
-        let lost = |uuid, has| matches!(judge(before, uuid, &has), Judged::Lost(_));
+        let lost = |uuid, has| matches!(judge(before, uuid, &[Has::Present(11), has]), Judged::Lost(_));
         assert!(lost("a", Has::Absent));
         assert!(lost("a", Has::Present(9)));
         assert!(lost("b", Has::Present(11)));
         for has in [Has::Present(11), Has::Present(13)] {
-            assert_eq!(judge(before, "a", &has), Judged::Kept);
+            assert_eq!(judge(before, "a", &[has, Has::Present(11)]), Judged::Kept);
         }
-        assert_eq!(judge(None, "a", &Has::Absent), Judged::First);
-        assert_eq!(judge(before, "a", &Has::Unknown("closed".into())), Judged::Unknown);
+        assert_eq!(judge(None, "a", &[Has::Absent]), Judged::First);
+        assert_eq!(judge(before, "a", &[Has::Absent, Has::Unknown("closed".into())]), Judged::Unknown);
+        assert_eq!(judge(before, "a", &[]), Judged::Unknown);
     }
 }

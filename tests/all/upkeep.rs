@@ -4,8 +4,10 @@ use catchword::upkeep::Upkeep;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::common::{World, eventually, start};
+use crate::common::{Layout, World, eventually, start};
 use crate::metrics::scrape;
+
+const SENTINEL: &str = "catchword-sentinel";
 
 impl World {
     fn upkeep(&self) -> Upkeep {
@@ -124,6 +126,53 @@ async fn an_index_that_went_back_behind_what_it_acknowledged_is_noticed() {
     let said = check().await;
     assert!(!said.contains("CatchwordIndexLostWrites"), "{said}");
     eventually("the metric says so too", async || scrape(&world, &worker).await.value(flag) == 0.0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_shard_of_several_lost_is_noticed() {
+    let world = World::with(Layout { shards: Some(5), ..Layout::default() }).await;
+    let index = world.index("annotation");
+    let mut upkeep = world.upkeep();
+    world.keep_up(&mut upkeep).await;
+    let documents: i32 = world.one("select documents from catchword.sentinel").await;
+    assert!(documents >= 5, "{documents}");
+    let ids: Vec<String> = (0..documents).map(|n| if n == 0 { SENTINEL.to_owned() } else { format!("{SENTINEL}-{n}") }).collect();
+    world.http("POST", &format!("/{index}/_refresh"), None).await;
+    let mut alone = None;
+    for shard in 0..5 {
+        let query = json!({ "query": { "ids": { "values": ids } } });
+        let (status, found) = world.http("POST", &format!("/{index}/_search?preference=_shards:{shard}"), Some(query)).await;
+        let found = found["hits"]["hits"].as_array().unwrap_or_else(|| panic!("{status} {found}")).clone();
+        assert!(!found.is_empty(), "shard {shard} has no sentinel");
+        alone = found.iter().filter_map(|hit| hit["_id"].as_str()).find(|id| *id != SENTINEL).map(str::to_owned).or(alone);
+    }
+    world.keep_up(&mut upkeep).await;
+    assert_eq!(world.one::<i64>("select count(*) from catchword.sentinel where lost is not null").await, 0);
+
+    // as if the shard of one of them had gone back to before its first write
+    let alone = alone.unwrap();
+    let (status, _) = world.http("DELETE", &format!("/{index}/_doc/{alone}"), None).await;
+    assert_eq!(status, 200);
+    world.keep_up(&mut upkeep).await;
+    let lost: String = world.one("select lost from catchword.sentinel").await;
+    assert!(lost.contains("is gone"), "{lost}");
+    world.audited_and_healed(&mut upkeep).await;
+    world.keep_up(&mut upkeep).await;
+    assert_eq!(world.one::<i64>("select count(*) from catchword.audit").await, 1, "it is noticed once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_with_one_sentinel_of_an_older_version_gets_the_others_without_an_alarm() {
+    let world = World::with(Layout { shards: Some(3), ..Layout::default() }).await;
+    let mut upkeep = world.upkeep();
+    world.keep_up(&mut upkeep).await;
+    let index = world.index("annotation");
+    for n in 1..world.one::<i32>("select documents from catchword.sentinel").await {
+        world.http("DELETE", &format!("/{index}/_doc/{SENTINEL}-{n}"), None).await;
+    }
+    world.sql("update catchword.sentinel set documents = 1").await;
+    world.keep_up(&mut upkeep).await;
+    assert!(world.one::<bool>("select documents > 1 and lost is null from catchword.sentinel").await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
