@@ -5,10 +5,9 @@
 //! the same, nothing was committed to the key from (1) to (4), since every commit has a number of its own. No job at (2) then means that
 //! the last one was settled, by a look that saw both sides agree on what is still wanted, and nothing was written since: (3) must agree.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
-use super::glance::Seen;
+use super::glance::{Glance, Seen};
 use super::{Example, Kind, Run};
 use crate::collection::Want;
 use crate::elastic::{Has, Target};
@@ -78,12 +77,13 @@ impl Run<'_> {
             let mut connection = self.inner.pool.acquire().await?;
             let open = job::open_among(&mut connection, &self.collection.name, &keys).await?;
             drop(connection);
-            let seen = self.glance(targets, &keys).await?;
+            let glance = self.glance(targets, &keys).await?;
             let doubted: Vec<&str> = suspects.iter().filter(|suspect| suspect.content).map(|suspect| suspect.key.as_str()).collect();
             let other = self.other_content(targets, &doubted).await?;
             let mut again = Vec::new();
-            for suspect in suspects {
-                let Some(now) = seen.get(&suspect.key) else { continue };
+            let mut wait = false;
+            for (n, suspect) in suspects.into_iter().enumerate() {
+                let now = &glance.seen(n);
                 let others = (0..targets.len()).filter(|n| other.contains(&(suspect.key.clone(), *n))).collect::<Vec<_>>();
                 match judge(&suspect, now, &others, open.concerns(&suspect.key)) {
                     Judged::Agrees => {}
@@ -94,10 +94,13 @@ impl Run<'_> {
                         confirmed.differences.extend(unbuildable(targets, &suspect))
                     }
                     Judged::Unknown if round == ROUNDS => confirmed.unknown += 1,
-                    Judged::Written | Judged::Unknown => again.push(Suspect { want: now.want, ..suspect }),
+                    Judged::Written | Judged::Unknown => {
+                        wait |= is_unknown(now);
+                        again.push(Suspect { want: now.want, ..suspect });
+                    }
                 }
             }
-            if again.iter().any(|suspect| seen.get(&suspect.key).is_some_and(is_unknown)) {
+            if wait {
                 tokio::time::sleep(WAIT).await;
             }
             suspects = again;
@@ -189,9 +192,9 @@ impl Difference {
 }
 
 /// Suspects of a look, in the order of the keys.
-pub(super) fn suspects(keys: &[&str], seen: &HashMap<String, Seen>) -> Vec<Suspect> {
-    let differing = keys.iter().filter_map(|key| seen.get(*key).filter(|seen| !seen.agrees()).map(|seen| (key, seen)));
-    differing.map(|(key, seen)| Suspect::of((*key).to_owned(), seen.want)).collect()
+pub(super) fn suspects(keys: &[&str], glance: &Glance) -> Vec<Suspect> {
+    let differing = keys.iter().enumerate().filter(|(n, _)| !glance.agrees(*n));
+    differing.map(|(n, key)| Suspect::of((*key).to_owned(), glance.want(n))).collect()
 }
 
 #[cfg(test)]

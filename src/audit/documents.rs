@@ -7,7 +7,7 @@ use super::confirm::{Confirmed, Difference, Suspect};
 use super::kind::Kind;
 use crate::Error;
 use crate::collection::Want;
-use crate::elastic::{Has, Page};
+use crate::elastic::{Has, PAGE, Page};
 
 impl Run<'_> {
     /// What this index shows, page by page. The next page is fetched while this one is looked for in Postgres.
@@ -16,7 +16,8 @@ impl Run<'_> {
             Some(open) => open.clone(),
             None => self.inner.elastic.open_point_in_time(&self.targets[n]).await?,
         };
-        let mut page = self.inner.elastic.page(&open, self.ledger.cursor.as_deref()).await?;
+        let size = self.pacer.share_of(PAGE);
+        let mut page = self.inner.elastic.page(&open, self.ledger.cursor.as_deref(), size).await?;
         loop {
             self.check_stop()?;
             let Some(Page { documents, after, point_in_time }) = page else {
@@ -33,11 +34,11 @@ impl Run<'_> {
                 self.ledger.next_stage();
                 return self.note(&Confirmed::default()).await;
             }
-            let next = self.inner.elastic.page(&point_in_time, after.as_deref());
+            let next = self.inner.elastic.page(&point_in_time, Some(&after), size);
             let (next, confirmed) = join(next, self.unwanted(n, &sampled)).await;
             let confirmed = confirmed?;
             self.ledger.looked += sampled.len() as u64;
-            (self.ledger.cursor, self.ledger.point_in_time) = (after, Some(point_in_time));
+            (self.ledger.cursor, self.ledger.point_in_time) = (Some(after), Some(point_in_time));
             self.ledger.add(&confirmed);
             self.note(&confirmed).await?;
             page = next?;

@@ -1,6 +1,5 @@
 //! A look at both sides of many keys: Elasticsearch first, as in the loop, then Postgres.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use super::Run;
@@ -26,7 +25,7 @@ pub(super) struct Seen {
 impl Seen {
     /// What it comes to, target by target.
     pub fn verdicts(&self) -> impl Iterator<Item = Verdict> {
-        self.has.iter().map(|has| self.want.map_or(Verdict::Unknown, |want| compare(want, has)))
+        self.has.iter().map(|has| verdict(self.want, has))
     }
 
     /// Did every look see both sides agree?
@@ -35,24 +34,49 @@ impl Seen {
     }
 }
 
+/// What both sides have of many keys.
+pub(super) struct Glance {
+    wants: Vec<Option<Want>>,
+    /// For each target what it has, in the order of the keys.
+    has: Vec<Vec<Has>>,
+}
+
+impl Glance {
+    /// Did every look see both sides agree on the nth key?
+    pub fn agrees(&self, n: usize) -> bool {
+        self.has.iter().all(|has| verdict(self.wants[n], &has[n]).is_satisfied())
+    }
+
+    /// What Postgres wants of the nth key; none: the view fails for its row.
+    pub fn want(&self, n: usize) -> Option<Want> {
+        self.wants[n]
+    }
+
+    /// All that was seen of the nth key.
+    pub fn seen(&self, n: usize) -> Seen {
+        Seen { want: self.wants[n], has: self.has.iter().map(|has| has[n].clone()).collect() }
+    }
+}
+
+fn verdict(want: Option<Want>, has: &Has) -> Verdict {
+    want.map_or(Verdict::Unknown, |want| compare(want, has))
+}
+
 impl Run<'_> {
     /// Looks at both sides of these keys. A row whose key Elasticsearch cannot hold is missing there, without a question.
-    pub(super) async fn glance(&self, targets: &[Target], keys: &[&str]) -> Result<HashMap<String, Seen>, Error> {
-        let (good, bad): (Vec<&str>, Vec<&str>) = keys.iter().partition(|key| no_id(key).is_none());
-        let mut documents = Vec::new();
+    pub(super) async fn glance(&self, targets: &[Target], keys: &[&str]) -> Result<Glance, Error> {
+        let good: Vec<&str> = keys.iter().copied().filter(|key| no_id(key).is_none()).collect();
+        let mut has = Vec::new();
         for target in targets {
-            documents.push(self.look(target, &good).await?);
+            let mut seen = self.look(target, &good).await?.into_iter();
+            let unsaid = || Has::Unknown("no answer".into());
+            has.push(keys.iter().map(|key| if no_id(key).is_none() { seen.next().unwrap_or_else(unsaid) } else { Has::Absent }).collect());
         }
         let mut transaction = database::begin(&self.inner.pool).await?;
         let (wants, _) = self.collection.wants(&mut transaction, &good).await?;
         transaction.commit().await?;
-        let seen = good.iter().enumerate().map(|(n, key)| {
-            let has = documents.iter().map(|all| all.get(n).cloned().unwrap_or_else(|| Has::Unknown("no answer".into())));
-            ((*key).to_owned(), Seen { want: wants.get(*key).copied(), has: has.collect() })
-        });
-        let unheld =
-            bad.iter().map(|key| ((*key).to_owned(), Seen { want: Some(Want::Present(0)), has: vec![Has::Absent; targets.len()] }));
-        Ok(seen.chain(unheld).collect())
+        let want = |key: &&str| if no_id(key).is_none() { wants.get(*key).copied() } else { Some(Want::Present(0)) };
+        Ok(Glance { wants: keys.iter().map(want).collect(), has })
     }
 
     /// Looks patiently: an index that does not answer for a moment does not end an audit of hours.

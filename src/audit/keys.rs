@@ -1,82 +1,89 @@
 //! From Postgres to Elasticsearch: every key of the table and of recorded deletes, in every index, in real time.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use futures_util::future::{join, join_all};
+use futures_util::future::join;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::confirm::{Confirmed, Suspect, suspects};
-use super::glance::Seen;
+use super::glance::Glance;
 use super::ledger::Stage;
 use super::{Example, Run};
-use crate::collection::{Keyed, Want};
+use crate::collection::{Keys, Want};
 use crate::{Error, crash};
 
-/// Keys fetched at once: a few milliseconds.
-const PAGE: i64 = 10_000;
+/// Keys fetched at once: some twenty milliseconds. At its end a page waits for its last look, so it is a large one.
+const PAGE: usize = 50_000;
 /// Keys in one look, as in a batch of the loop.
 const LOOK: usize = 2_500;
+/// Looks at the same time: while one server works on one, the other works on another.
+const LOOKS: usize = 4;
+
 impl Run<'_> {
     /// This stage: page by page looked at, confirmed, scheduled, and noted as done. The next page is fetched meanwhile.
     pub(super) async fn keys(&mut self) -> Result<(), Error> {
         let mut page = self.page_behind(self.ledger.cursor.as_deref()).await?;
         loop {
             self.check_stop()?;
-            let picked: Vec<&str> = page.iter().filter(|keyed| keyed.picked && self.is_sampled()).map(|keyed| keyed.key.as_str()).collect();
+            let picked: Vec<&str> = page.picked.iter().filter(|_| self.is_sampled()).map(String::as_str).collect();
             self.pacer.turn(picked.len()).await;
-            let last = page.last().filter(|_| page.len() as i64 == PAGE).map(|keyed| keyed.key.clone());
             let next = async {
-                match &last {
-                    Some(last) => self.page_behind(Some(last)).await,
-                    None => Ok(Vec::new()),
+                match &page.last {
+                    Some(last) => self.page_behind(Some(last)).await.map(Some),
+                    None => Ok(None),
                 }
             };
             let (next, suspected) = join(next, self.glance_at(&picked)).await;
             let confirmed = self.confirm(&self.targets, suspected?).await?;
             self.ledger.looked += picked.len() as u64;
-            if last.is_none() {
+            let Some(next) = next? else {
                 self.ledger.next_stage_after(&confirmed);
                 return self.note(&confirmed).await;
-            }
-            self.ledger.cursor = last;
+            };
+            self.ledger.cursor = page.last;
             self.ledger.add(&confirmed);
             self.note(&confirmed).await?;
-            page = next?;
+            page = next;
         }
     }
 
-    async fn page_behind(&self, cursor: Option<&str>) -> Result<Vec<Keyed>, Error> {
+    async fn page_behind(&self, cursor: Option<&str>) -> Result<Keys, Error> {
         let Run { collection, ledger, .. } = self;
+        let size = self.pacer.share_of(PAGE) as i64;
         let mut connection = self.inner.pool.acquire().await?;
         match ledger.stage {
-            Stage::Records => collection.records(&mut connection, cursor, ledger.since, PAGE).await,
-            _ => collection.keys(&mut connection, cursor, ledger.since, PAGE).await,
+            Stage::Records => collection.records(&mut connection, cursor, ledger.since, size).await,
+            _ => collection.keys(&mut connection, cursor, ledger.since, size).await,
         }
     }
 
-    /// All looks of a page at the same time: while one server works on one, the other works on another.
     async fn glance_at(&self, keys: &[&str]) -> Result<Vec<Suspect>, Error> {
-        let mut suspected = Vec::new();
-        for look in join_all(keys.chunks(LOOK).map(|keys| self.suspected(keys))).await {
+        let (mut rest, mut suspected) = (keys.chunks(LOOK), Vec::new());
+        let mut looks: FuturesUnordered<_> = rest.by_ref().take(LOOKS).map(|keys| self.suspected(keys)).collect();
+        while let Some(look) = looks.next().await {
             suspected.extend(look?);
+            looks.extend(rest.next().map(|keys| self.suspected(keys)));
         }
         Ok(suspected)
     }
 
     async fn suspected(&self, keys: &[&str]) -> Result<Vec<Suspect>, Error> {
-        let seen = self.glance(&self.targets, keys).await?;
-        let mut suspected = suspects(keys, &seen);
+        let glance = self.glance(&self.targets, keys).await?;
+        let mut suspected = suspects(keys, &glance);
         if self.ledger.content {
-            suspected.extend(self.of_other_content(keys, &seen).await?);
+            suspected.extend(self.of_other_content(keys, &glance).await?);
         }
         Ok(suspected)
     }
 
     /// Keys whose versions agree and whose documents do not.
-    async fn of_other_content(&self, keys: &[&str], seen: &HashMap<String, Seen>) -> Result<Vec<Suspect>, Error> {
-        let shown = |key: &&str| seen.get(*key).is_some_and(|seen| matches!(seen.want, Some(Want::Present(_))) && seen.agrees());
-        let shown: Vec<&str> = keys.iter().copied().filter(shown).collect();
-        let other: BTreeSet<String> = self.other_content(&self.targets, &shown).await?.into_iter().map(|(key, _)| key).collect();
-        Ok(other.into_iter().map(|key| Suspect { want: seen.get(&key).and_then(|seen| seen.want), key, content: true }).collect())
+    async fn of_other_content(&self, keys: &[&str], glance: &Glance) -> Result<Vec<Suspect>, Error> {
+        let is_shown = |n: &usize| matches!(glance.want(*n), Some(Want::Present(_))) && glance.agrees(*n);
+        let shown: Vec<usize> = (0..keys.len()).filter(is_shown).collect();
+        let other = self.other_content(&self.targets, &shown.iter().map(|n| keys[*n]).collect::<Vec<_>>()).await?;
+        let other: BTreeSet<&str> = other.iter().map(|(key, _)| key.as_str()).collect();
+        let differing = shown.into_iter().filter(|n| other.contains(keys[*n]));
+        Ok(differing.map(|n| Suspect { want: glance.want(n), key: keys[n].to_owned(), content: true }).collect())
     }
 
     pub(super) fn is_sampled(&self) -> bool {

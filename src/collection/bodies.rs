@@ -35,7 +35,7 @@ impl Collection {
     /// One round of documents. A key that the view does not return (any more), or that there was no time for, is not in it.
     pub async fn bodies(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<(Vec<Built>, Vec<Unbuildable>), Error> {
         let limits = (MAX_DOCUMENT_BYTES as i64, ROUND_BYTES);
-        let Rows { found, mut unbuildable, unread: _ } = rows(connection, &self.statements.bodies, &self.name, keys, Some(limits)).await?;
+        let Rows { found, mut unbuildable, unread: _ } = rows(connection, &self.statements.bodies, self, keys, Some(limits)).await?;
         let mut built = Vec::with_capacity(found.len());
         let (mut seen, mut twice) = (HashSet::new(), HashSet::new());
         for row in found {

@@ -8,7 +8,7 @@ select key, version, octets,
       from (
         select v.key::text as key, greatest(coalesce(v.revision, 0), c.floor) as version, v.body::text as body
           from {view} v, catchword.collection c
-         where c.name = $1 and v.key = any($2::text[]::{key_type}[])
+         where c.name = $1 and v.key = any($2::{key_array})
         offset 0
       ) as built
     offset 0

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use sqlx::{Connection, PgConnection, Row};
 
-use super::statements::filled;
+use super::statements::{filled, with_keys};
 use super::{Collection, KeyType, plan, repair};
 use crate::Error;
 use crate::config;
@@ -105,9 +105,7 @@ async fn check_plan(
         sqlx::query_scalar(include_str!("large_tables.sql")).fetch_all(&mut *connection).await?.into_iter().collect();
     large.insert(config.table.rsplit('.').next().unwrap_or(&config.table).trim_matches('"').to_owned());
     sqlx::query("set local enable_seqscan = off").execute(&mut *connection).await?;
-    let row = filled(&collection.statements.explain)
-        .bind(&config.name)
-        .bind(keys)
+    let row = with_keys(filled(&collection.statements.explain).bind(&config.name), collection.key_type, keys)
         .bind(i64::MAX)
         .bind(i64::MAX)
         .fetch_one(connection)
@@ -143,7 +141,7 @@ async fn check_revision(
     if !reads_it {
         return Err(another);
     }
-    let shown = filled(&collection.statements.shown).bind(keys).fetch_optional(&mut *connection).await?;
+    let shown = with_keys(filled(&collection.statements.shown), collection.key_type, keys).fetch_optional(&mut *connection).await?;
     let Some(shown) = shown else { return Ok(()) };
     let key: String = shown.try_get("key")?;
     repair::touch(connection, &config.name, &[&key]).await?;

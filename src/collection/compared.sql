@@ -3,4 +3,4 @@ select count(*) as returned,
        count(*) filter (where t.{revision} is null) as without_revision,
        count(*) filter (where v.revision is distinct from t.{revision}) as other_revision
   from {view} v join only {table} t on t.{key} = v.key
- where v.key = any($1::text[]::{key_type}[])
+ where v.key = any($1::{key_array})

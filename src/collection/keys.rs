@@ -5,39 +5,41 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use super::Collection;
-use super::statements::filled;
+use super::statements::{filled, with_keys};
 use crate::Error;
 
-/// A key, and whether it is of the period that was asked for.
+/// A page of keys, in the order of the key's own type.
 #[derive(Clone, Debug)]
-pub struct Keyed {
-    pub key: String,
-    pub picked: bool,
+pub struct Keys {
+    /// Those of the period that was asked for.
+    pub picked: Vec<String>,
+    /// Behind which the next page begins; none: this is the last one.
+    pub last: Option<String>,
 }
 
 impl Collection {
     /// The keys of the rows behind `after`, also of rows that the view does not return. Keyset pages hold no snapshot and can be
-    /// resumed; fewer than `limit`: it was the last page.
+    /// resumed.
     pub async fn keys(
         &self,
         connection: &mut PgConnection,
         after: Option<&str>,
         since: Option<DateTime<Utc>>,
         limit: i64,
-    ) -> Result<Vec<Keyed>, Error> {
+    ) -> Result<Keys, Error> {
         let statements = &self.statements;
-        let rows = match (after, since, &statements.first_keys_since, &statements.keys_since) {
-            (None, Some(since), Some(first), _) => filled(first).bind(limit).bind(since).fetch_all(connection).await?,
-            (Some(after), Some(since), _, Some(next)) => filled(next).bind(after).bind(limit).bind(since).fetch_all(connection).await?,
+        let page = match (after, since, &statements.first_keys_since, &statements.keys_since) {
+            (None, Some(since), Some(first), _) => filled(first).bind(limit).bind(since),
+            (Some(after), Some(since), _, Some(next)) => filled(next).bind(after).bind(limit).bind(since),
             (_, Some(_), ..) => {
                 let name = &self.name;
                 let remedy = "name its column in the configuration, period = \"updated\", then run: catchword migrate";
                 return Err(Error::Refused(format!("collection {name} has no period; {remedy}")));
             }
-            (None, None, ..) => filled(&statements.first_keys).bind(limit).fetch_all(connection).await?,
-            (Some(after), None, ..) => filled(&statements.keys).bind(after).bind(limit).fetch_all(connection).await?,
+            (None, None, ..) => filled(&statements.first_keys).bind(limit),
+            (Some(after), None, ..) => filled(&statements.keys).bind(after).bind(limit),
         };
-        rows.iter().map(keyed).collect()
+        Keys::of(&page.fetch_one(connection).await?)
     }
 
     /// The keys of recorded deletes behind `after`.
@@ -47,15 +49,16 @@ impl Collection {
         after: Option<&str>,
         since: Option<DateTime<Utc>>,
         limit: i64,
-    ) -> Result<Vec<Keyed>, Error> {
-        let found = sqlx::query(include_str!("records.sql")).bind(&self.name).bind(after.unwrap_or("")).bind(since).bind(limit);
-        found.fetch_all(connection).await?.iter().map(keyed).collect()
+    ) -> Result<Keys, Error> {
+        let page = sqlx::query(include_str!("records.sql")).bind(&self.name).bind(after.unwrap_or("")).bind(since).bind(limit);
+        Keys::of(&page.fetch_one(connection).await?)
     }
 
     /// Of these keys, those that have neither a row nor the record of a delete.
     pub async fn unrecorded(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<Vec<String>, Error> {
         // nearly always all of them
-        let there: i64 = filled(&self.statements.count_rows).bind(keys).fetch_one(&mut *connection).await?.try_get(0)?;
+        let counted = with_keys(filled(&self.statements.count_rows), self.key_type, keys).fetch_one(&mut *connection).await?;
+        let there: i64 = counted.try_get(0)?;
         if there == keys.len() as i64 {
             return Ok(Vec::new());
         }
@@ -71,6 +74,8 @@ impl Collection {
     }
 }
 
-fn keyed(row: &PgRow) -> Result<Keyed, Error> {
-    Ok(Keyed { key: row.try_get("key")?, picked: row.try_get("picked")? })
+impl Keys {
+    fn of(row: &PgRow) -> Result<Keys, Error> {
+        Ok(Keys { picked: row.try_get("keys")?, last: row.try_get("last")? })
+    }
 }

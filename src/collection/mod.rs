@@ -20,7 +20,7 @@ pub use attach::{Attached, attach, attach_statements, detach, set_targets};
 pub use bodies::{Built, Document, ROUND_BYTES};
 pub use check::{refuse_standby, standby};
 pub use key::{KeyType, MAX_KEY_BYTES, SENTINEL, no_id};
-pub use keys::Keyed;
+pub use keys::Keys;
 pub(crate) use load::bind;
 pub use load::{Found, installation, load, problems};
 pub use now::Now;

@@ -3,7 +3,8 @@
 use sqlx::postgres::PgRow;
 use sqlx::{Connection, PgConnection};
 
-use super::statements::filled;
+use super::Collection;
+use super::statements::{filled, with_keys};
 use crate::Error;
 
 /// A key whose document cannot be built, and what Postgres said.
@@ -39,7 +40,7 @@ pub(super) struct Rows {
 pub(super) async fn rows(
     connection: &mut PgConnection,
     sql: &str,
-    collection: &str,
+    collection: &Collection,
     keys: &[&str],
     limits: Option<(i64, i64)>,
 ) -> Result<Rows, Error> {
@@ -62,7 +63,7 @@ pub(super) async fn rows(
             rows.unread.extend(keys.iter().map(|key| (*key).to_owned()));
             continue;
         }
-        let mut query = filled(sql).bind(collection).bind(keys);
+        let mut query = with_keys(filled(sql).bind(&collection.name), collection.key_type, keys);
         if let Some((document, round)) = limits {
             query = query.bind(document).bind(round);
         }

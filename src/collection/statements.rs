@@ -4,6 +4,9 @@ use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgArguments;
 use sqlx::query::Query;
 use sqlx::{Postgres, Row};
+use uuid::Uuid;
+
+use super::KeyType;
 
 /// The statements of one collection, with its names filled in once.
 #[derive(Clone, Debug)]
@@ -33,12 +36,14 @@ pub(super) struct Statements {
 impl Statements {
     /// Fills in the quoted names that `load.sql` returned.
     pub fn fill(row: &sqlx::postgres::PgRow) -> Result<Statements, sqlx::Error> {
-        let names: [(&str, String); 5] = [
+        let key_type: String = row.try_get("key_type")?;
+        let names: [(&str, String); 6] = [
             ("{table}", row.try_get("table_name")?),
             ("{key}", row.try_get("key_name")?),
             ("{revision}", row.try_get("revision_name")?),
             ("{view}", row.try_get("view_name")?),
-            ("{key_type}", row.try_get("key_type")?),
+            ("{key_array}", if key_type == KeyType::Uuid.name() { "uuid[]".into() } else { format!("text[]::{key_type}[]") }),
+            ("{key_type}", key_type),
         ];
         let fill = |template: &str| names.iter().fold(template.to_owned(), |sql, (place, name)| sql.replace(place, name));
         let period: Option<String> = row.try_get("period_name")?;
@@ -67,7 +72,19 @@ impl Statements {
     }
 }
 
+type Statement = Query<'static, Postgres, PgArguments>;
+
 /// A filled statement, ready for its values.
-pub(super) fn filled(sql: &str) -> Query<'static, Postgres, PgArguments> {
+pub(super) fn filled(sql: &str) -> Statement {
     sqlx::query(AssertSqlSafe(sql.to_owned()))
+}
+
+/// Binds keys where a statement says `{key_array}`. Postgres takes longer to read the text of a uuid than to find its row, so uuids go as
+/// they are. What is no uuid has no row.
+pub(super) fn with_keys(query: Statement, key_type: KeyType, keys: &[impl AsRef<str>]) -> Statement {
+    let keys = keys.iter().map(AsRef::as_ref);
+    match key_type {
+        KeyType::Uuid => query.bind(keys.filter_map(|key| Uuid::try_parse(key).ok()).collect::<Vec<_>>()),
+        _ => query.bind(keys.collect::<Vec<&str>>()),
+    }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use sqlx::{Connection, FromRow, PgConnection, Row};
 
-use super::statements::filled;
+use super::statements::{filled, with_keys};
 use super::{Collection, Unbuildable, check};
 use crate::{Error, config};
 
@@ -49,8 +49,7 @@ impl Collection {
 
     /// Builds one batch of documents, as a pass does, and looks at what comes.
     pub async fn survey(&self, connection: &mut PgConnection, config: &config::Collection, batch: i64) -> Result<Survey, Error> {
-        let rows = filled(&self.statements.first_keys).bind(batch).fetch_all(&mut *connection).await?;
-        let keys = rows.iter().map(|row| row.try_get("key")).collect::<Result<Vec<String>, _>>()?;
+        let keys = self.keys(&mut *connection, None, None, batch).await?.picked;
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         let mut survey = Survey {
             looked: keys.len(),
@@ -82,7 +81,7 @@ impl Collection {
             Err(error) => return Err(error),
         }
         survey.took = started.elapsed();
-        let row = filled(&self.statements.compared).bind(&keys).fetch_one(connection).await?;
+        let row = with_keys(filled(&self.statements.compared), self.key_type, &keys).fetch_one(connection).await?;
         survey.returned = row.try_get("returned")?;
         survey.without_revision = row.try_get("without_revision")?;
         survey.other_revision = row.try_get("other_revision")?;

@@ -27,15 +27,16 @@ impl Collection {
     /// found in the index.
     pub async fn wants(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<(HashMap<String, Want>, Vec<Unbuildable>), Error> {
         let (fit, unfit): (Vec<&str>, Vec<&str>) = keys.iter().partition(|key| self.key_type.fault(key).is_none());
-        let Rows { found, mut unbuildable, mut unread } = rows(connection, &self.statements.versions, &self.name, &fit, None).await?;
+        let Rows { found, mut unbuildable, mut unread } = rows(connection, &self.statements.versions, self, &fit, None).await?;
         let mut wants: HashMap<String, Want> = HashMap::with_capacity(keys.len());
         for row in found {
-            wants.insert(row.try_get("key")?, Want::Present(row.try_get("version")?));
+            let (keys, versions): (Vec<String>, Vec<i64>) = (row.try_get("keys")?, row.try_get("versions")?);
+            wants.extend(keys.into_iter().zip(versions.into_iter().map(Want::Present)));
         }
         // of what the view did not return, the second statement alone decides: a row that comes and goes between the two is as it is there
         let failed = |key: &str| unbuildable.iter().any(|fault| fault.key == key) || unread.iter().any(|unread| unread == key);
         let rest: Vec<&str> = fit.into_iter().filter(|key| !wants.contains_key(*key) && !failed(key)).collect();
-        let absent = rows(connection, &self.statements.wants, &self.name, &rest, None).await?;
+        let absent = rows(connection, &self.statements.wants, self, &rest, None).await?;
         wants.extend(rest.iter().chain(&unfit).map(|key| ((*key).to_owned(), Want::Never)));
         unbuildable.extend(absent.unbuildable);
         unread.extend(absent.unread);

@@ -4,10 +4,10 @@
 with present as materialized (
   select v.key, greatest(coalesce(v.revision, 0), c.floor) as version
     from {view} v, catchword.collection c
-   where c.name = $1 and v.key = any($2::text[]::{key_type}[])
+   where c.name = $1 and v.key = any($2::{key_array})
 ),
 absent as (
-  select wanted.key from unnest($2::text[]::{key_type}[]) as wanted (key) where not exists (select from present where present.key = wanted.key)
+  select wanted.key from unnest($2::{key_array}) as wanted (key) where not exists (select from present where present.key = wanted.key)
 )
 select 'present' as state, present.key::text as key, present.version
   from present

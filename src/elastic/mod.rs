@@ -32,7 +32,7 @@ pub use bulk::{Body, MAX_DOCUMENT_BYTES, Refresh, Write};
 pub use client::Elastic;
 pub use index::{Difference, Done, Ensured, IndexPlan, Room};
 pub use look::Has;
-pub use point_in_time::Page;
+pub use point_in_time::{PAGE, Page};
 pub(crate) use redact::redact;
 pub use sources::Stored;
 pub use survey::{Actual, Cluster};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use elasticsearch::http::Method;
-use serde::Deserialize;
+use futures_util::future::try_join_all;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -13,20 +14,22 @@ use super::ask::parse;
 use super::client::{Reply, Request};
 use super::{Answer, Elastic, Error, Target, answer, percent};
 
-/// Ids in a page: larger pages are hardly faster, and Elasticsearch gives no more at once.
-const PAGE: usize = 10_000;
+/// Parts of an index that are walked at the same time: a search keeps one core busy.
+const PARTS: usize = 3;
+/// Ids in a page at most: more are hardly faster, and of a part Elasticsearch gives no more than 10,000 at once.
+pub const PAGE: usize = PARTS * 10_000;
 /// How long it is kept for the next page. Longer than a pause between pages of a slow walk, and than a worker's restart.
 const KEEP: &str = "10m";
 /// The limit of one page; it takes about 60 ms.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One page of a walk.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Page {
     /// Id and version of each document. None: the walk is at its end.
     pub documents: Vec<(String, i64)>,
     /// Where the next page begins.
-    pub after: Option<String>,
+    pub after: String,
     /// The name of the point in time from now on; it can change from page to page.
     pub point_in_time: String,
 }
@@ -46,14 +49,33 @@ impl Elastic {
         Ok(parse::<Opened>(&doing, &body)?.id)
     }
 
-    /// The next page of what readers see. None: the point in time is gone, and the walk begins anew. An index may be set to give fewer at
-    /// once: then it says how many, and is asked for that.
-    pub async fn page(&self, point_in_time: &str, after: Option<&str>) -> Result<Option<Page>, Error> {
+    /// The next page of what readers see, of about `size` ids. None: the point in time is gone, and the walk begins anew.
+    pub async fn page(&self, point_in_time: &str, after: Option<&str>, size: usize) -> Result<Option<Page>, Error> {
+        let places = match after {
+            None => vec![Place::Beginning; PARTS],
+            Some(after) => match serde_json::from_str::<Vec<Place>>(after) {
+                Ok(places) if !places.is_empty() => places,
+                // kept by another version of this program
+                _ => return Ok(None),
+            },
+        };
+        let size = size.min(PAGE).div_ceil(places.len());
+        let parts = places.iter().enumerate().map(|(n, place)| self.part_of_page(point_in_time, (n, places.len()), place, size));
+        let parts: Option<Vec<Part>> = try_join_all(parts).await?.into_iter().collect();
+        Ok(parts.map(|parts| Page::of(parts, point_in_time)))
+    }
+
+    /// The next documents of the nth of so many parts. An index may be set to give fewer at once: then it says how many, and is asked for
+    /// that.
+    async fn part_of_page(&self, point_in_time: &str, part: (usize, usize), place: &Place, size: usize) -> Result<Option<Part>, Error> {
+        if *place == Place::End {
+            return Ok(Some(Part::default()));
+        }
         let doing = "read a page of ids";
         let failed = |answer| Error::Request { doing: doing.to_owned(), answer };
-        let mut size = PAGE;
+        let mut size = size;
         loop {
-            let reply = self.ask_for_page(point_in_time, after, size).await.map_err(failed)?;
+            let reply = self.ask_for_part(point_in_time, part, place, size).await.map_err(failed)?;
             match reply.status {
                 200 => return Ok(Some(read(doing, &reply.body)?)),
                 404 if is_gone(&reply.body) => return Ok(None),
@@ -65,19 +87,19 @@ impl Elastic {
         }
     }
 
-    async fn ask_for_page(&self, point_in_time: &str, after: Option<&str>, size: usize) -> Result<Reply, Answer> {
-        let after = after.and_then(|after| serde_json::from_str::<Value>(after).ok());
+    async fn ask_for_part(&self, point_in_time: &str, (n, parts): (usize, usize), place: &Place, size: usize) -> Result<Reply, Answer> {
         let mut question = json!({
             "size": size,
             "_source": false,
             "version": true,
             "track_total_hits": false,
             "pit": { "id": point_in_time, "keep_alive": KEEP },
+            "slice": { "id": n, "max": parts },
             "sort": ["_shard_doc"],
             "query": super::index::shown_to_readers(),
         });
-        if let (Some(after), Some(question)) = (after, question.as_object_mut()) {
-            question.insert("search_after".into(), after);
+        if let (Place::Behind(sort), Some(question)) = (place, question.as_object_mut()) {
+            question.insert("search_after".into(), sort.clone());
         }
         let query = [
             // a shard that is away would hide its documents
@@ -96,6 +118,33 @@ impl Elastic {
     }
 }
 
+/// How far the walk over a part has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Place {
+    Beginning,
+    /// Behind the document that sorts so.
+    Behind(Value),
+    #[default]
+    End,
+}
+
+/// A part's share of a page.
+#[derive(Debug, Default)]
+struct Part {
+    documents: Vec<(String, i64)>,
+    place: Place,
+    point_in_time: Option<String>,
+}
+
+impl Page {
+    fn of(parts: Vec<Part>, point_in_time: &str) -> Page {
+        let point_in_time = parts.iter().find_map(|part| part.point_in_time.clone()).unwrap_or_else(|| point_in_time.to_owned());
+        let places: Vec<&Place> = parts.iter().map(|part| &part.place).collect();
+        let after = json!(places).to_string();
+        Page { documents: parts.into_iter().flat_map(|part| part.documents).collect(), after, point_in_time }
+    }
+}
+
 /// It ran out, or the node that held it was started anew. The fault stands within those of the shards.
 fn is_gone(body: &[u8]) -> bool {
     const MISSING: &[u8] = b"search_context_missing_exception";
@@ -109,7 +158,7 @@ fn window(body: &[u8]) -> Option<usize> {
     rest.split_once(']')?.0.parse().ok()
 }
 
-fn read(doing: &str, body: &[u8]) -> Result<Page, Error> {
+fn read(doing: &str, body: &[u8]) -> Result<Part, Error> {
     #[derive(Deserialize)]
     struct Found<'a> {
         pit_id: String,
@@ -136,9 +185,9 @@ fn read(doing: &str, body: &[u8]) -> Result<Page, Error> {
         let answer = Answer::Unknown("the page is not whole: no answer in time".to_owned());
         return Err(Error::Request { doing: doing.to_owned(), answer });
     }
-    let after = found.hits.hits.last().map(|hit| hit.sort.to_string());
+    let place = found.hits.hits.last().map_or(Place::End, |hit| Place::Behind(hit.sort.clone()));
     let documents = found.hits.hits.into_iter().map(|hit| (hit.id.into_owned(), hit.version)).collect();
-    Ok(Page { documents, after, point_in_time: found.pit_id })
+    Ok(Part { documents, place, point_in_time: Some(found.pit_id) })
 }
 
 #[cfg(test)]
@@ -149,11 +198,17 @@ mod tests {
     fn a_page_has_ids_versions_and_where_the_next_begins() {
         // by 9.4.3
         let body = br#"{"pit_id":"abc","timed_out":false,"hits":{"hits":[{"_id":"a\"b","_version":2,"sort":[0]},{"_id":"c","_version":12,"sort":[4294967297]}]}}"#;
-        let page = read("test", body).unwrap();
-        assert_eq!(page.documents, [("a\"b".to_owned(), 2), ("c".to_owned(), 12)]);
-        assert_eq!((page.after.as_deref(), &*page.point_in_time), (Some("[4294967297]"), "abc"));
+        let part = read("test", body).unwrap();
+        assert_eq!(part.documents, [("a\"b".to_owned(), 2), ("c".to_owned(), 12)]);
         let last = read("test", br#"{"pit_id":"abd","timed_out":false}"#).unwrap();
-        assert!(last.documents.is_empty() && last.after.is_none());
+        assert!(last.documents.is_empty());
+        let page = Page::of(vec![part, last], "abc");
+        assert_eq!((page.documents.len(), page.point_in_time.as_str()), (2, "abc"));
+        let places: Vec<Place> = serde_json::from_str(&page.after).unwrap();
+        assert_eq!(places, [Place::Behind(json!([4294967297_i64])), Place::End]);
+        // nothing is asked any more, and the name stays
+        let end = Page::of(vec![Part::default(), Part::default()], "abd");
+        assert!(end.documents.is_empty() && end.point_in_time == "abd");
     }
 
     #[test]
