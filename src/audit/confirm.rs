@@ -5,6 +5,7 @@
 //! the same, nothing was committed to the key from (1) to (4), since every commit has a number of its own. No job at (2) then means that
 //! the last one was settled, by a look that saw both sides agree on what is still wanted, and nothing was written since: (3) must agree.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::glance::{Glance, Seen};
@@ -105,8 +106,27 @@ impl Run<'_> {
             }
             suspects = again;
         }
+        self.leave_out_half_swept(&mut confirmed.differences).await?;
         self.name_the_dead(&mut confirmed.differences).await?;
         Ok(confirmed)
+    }
+
+    /// The sweep takes the tombstone first and its record after it; if it dies in between, the next one goes on.
+    async fn leave_out_half_swept(&self, differences: &mut Vec<Difference>) -> Result<(), Error> {
+        let untold: Vec<&str> = differences.iter().filter(|found| found.kind == Kind::Untold).map(|found| found.key.as_str()).collect();
+        if untold.is_empty() {
+            return Ok(());
+        }
+        let half_swept: HashSet<String> = sqlx::query_scalar(include_str!("half_swept.sql"))
+            .bind(&self.collection.name)
+            .bind(&untold)
+            .bind(self.inner.config.worker.sweep_after.as_secs_f64())
+            .fetch_all(&self.inner.pool)
+            .await?
+            .into_iter()
+            .collect();
+        differences.retain(|found| found.kind != Kind::Untold || !half_swept.contains(&found.key));
+        Ok(())
     }
 
     /// What a dead letter tells of is known, and scheduling it again would only make another dead letter.

@@ -20,6 +20,8 @@ use crate::collection::Collection;
 use crate::database::Kept;
 use crate::{Catchword, Error};
 
+pub use sweep::tombstone;
+
 use sweep::Cursor;
 
 /// How often it looks around.

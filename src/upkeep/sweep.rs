@@ -93,7 +93,7 @@ impl Upkeep {
         let mut swept = 0;
         for target in &collection.targets {
             let seen = self.seen(target, &gone).await?;
-            let tombstones = gone.iter().zip(&seen).filter_map(|(old, has)| Some((old.key.as_str(), tombstone(old, has)?)));
+            let tombstones = gone.iter().zip(&seen).filter_map(|(old, has)| Some((old.key.as_str(), tombstone(old.revision, has)?)));
             let tombstones: Vec<(&str, i64)> = tombstones.collect();
             let applied = self.catchword.inner.elastic.sweep(target, &tombstones, LIMIT).await;
             swept += applied.map_err(|answer| failed("sweep tombstones of", target, answer))?;
@@ -124,10 +124,11 @@ impl Upkeep {
     }
 }
 
-/// The version of the tombstone that may go: the delete's own, or a later one. A document, or an older version, is the loop's business.
-fn tombstone(old: &Old, has: &Has) -> Option<i64> {
+/// The version of the tombstone that may go: that of the recorded delete. A later one is of a later delete, which is not old; a document,
+/// or an older version, is the loop's business.
+pub fn tombstone(recorded: i64, has: &Has) -> Option<i64> {
     match has {
-        Has::Present(version) if version % 2 != 0 && *version >= old.revision => Some(*version),
+        Has::Present(version) if *version == recorded => Some(*version),
         _ => None,
     }
 }
@@ -141,12 +142,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_tombstone_of_this_delete_or_a_later_one_goes() {
-        let old = Old { key: "k".into(), revision: 11, back: false };
-        assert_eq!(tombstone(&old, &Has::Present(11)), Some(11));
-        assert_eq!(tombstone(&old, &Has::Present(13)), Some(13));
-        for has in [Has::Present(9), Has::Present(10), Has::Present(12), Has::Absent, Has::Unknown("closed".into())] {
-            assert_eq!(tombstone(&old, &has), None, "{has:?}");
+    fn only_the_tombstone_of_this_delete_goes() {
+        assert_eq!(tombstone(11, &Has::Present(11)), Some(11));
+        for has in [Has::Present(9), Has::Present(10), Has::Present(12), Has::Present(13), Has::Absent, Has::Unknown("closed".into())] {
+            assert_eq!(tombstone(11, &has), None, "{has:?}");
         }
     }
 }

@@ -300,6 +300,54 @@ async fn a_key_that_comes_back_under_a_sweep_keeps_its_document() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_comes_back_and_is_deleted_again_under_a_sweep_keeps_its_tombstone() {
+    let world = World::gated().await;
+    let gate = world.gate.as_ref().unwrap();
+    let (mut upkeep, stop) = (world.upkeep(), CancellationToken::new());
+    // the sentinel is renewed and will not be looked at
+    world.keep_up(&mut upkeep).await;
+    let key = world.in_step("acct:a", "text").await;
+    world.sql(&format!("delete from annotation where id = '{key}'")).await;
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    world.sql("update catchword.tombstone set deleted_at = now() - interval '8 days' where collection = 'annotation'").await;
+
+    // it has picked the old delete, and looks for its tombstone
+    gate.hold("_mget");
+    let deleting_again = async {
+        gate.holds_something().await;
+        let again = "insert into annotation (id, userid, text, target_uri, target_uri_normalized)";
+        world.sql(&format!("{again} values ('{key}', 'acct:a', 'again', 'u', 'u')")).await;
+        world.sql(&format!("delete from annotation where id = '{key}'")).await;
+        world.past_the_gate().await.drain("test", &["annotation"]).await.unwrap();
+        gate.pass();
+    };
+    let (swept, ()) = tokio::join!(upkeep.round(&stop), deleting_again);
+    swept.unwrap();
+    let record: i64 = world.one(&format!("select revision from catchword.tombstone where key = '{key}'")).await;
+    assert_eq!(world.version("annotation", &key).await, Some(record), "the second delete is not old");
+    world.settle_and_compare().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_sweep_left_half_done_is_no_difference() {
+    let world = World::new().await;
+    let (old, young) = (world.in_step("acct:a", "old").await, world.in_step("acct:a", "young").await);
+    world.sql(&format!("delete from annotation where id in ('{old}', '{young}')")).await;
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    world.sql(&format!("update catchword.tombstone set deleted_at = now() - interval '8 days' where key = '{old}'")).await;
+    // it died after the tombstone and before the record; of the other, the index was robbed
+    for key in [&old, &young] {
+        let (status, _) = world.http("DELETE", &format!("/{}/_doc/{key}", world.index("annotation")), None).await;
+        assert_eq!(status, 200);
+    }
+    let (code, said, _) = world.run(&["audit", "annotation", "--json"]).await;
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, &said[0]["differences"], &said[0]["examples"][0]["key"]), (1, &json!({ "untold": 1 }), &json!(young)), "{said:#}");
+    world.keep_up(&mut world.upkeep()).await;
+    assert_eq!(world.all::<String>("select key from catchword.tombstone where collection = 'annotation'").await, [young]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_tombstone_that_another_delete_replaced_meanwhile_keeps_its_record() {
     let world = World::new().await;
     let key = world.in_step("acct:a", "text").await;

@@ -12,6 +12,8 @@ use super::rules::Rule;
 pub enum Body {
     Document(Content),
     Tombstone,
+    /// No document: a tombstone is removed.
+    Swept,
 }
 
 #[derive(Clone, Debug)]
@@ -35,6 +37,9 @@ impl Elastic {
 
     /// Applies a write, if its version is higher, and answers.
     pub fn write(&mut self, message: &Message) -> Answer {
+        if message.body == Body::Swept {
+            return self.sweep(message);
+        }
         let lower = self.documents.get(&message.key).is_some_and(|(version, _)| *version >= message.version);
         if lower && self.off != Some(Rule::ExternalVersions) {
             return of_item(409, Some("version_conflict_engine_exception"), Some("current version is higher"));
@@ -45,6 +50,16 @@ impl Elastic {
         } else {
             self.documents.insert(message.key, (message.version, message.body));
         }
+        of_item(200, None, None)
+    }
+
+    /// Removes what is there under this version or a lower one, and forgets at once that it was there: `gc_deletes` may be 0.
+    fn sweep(&mut self, message: &Message) -> Answer {
+        let higher = self.documents.get(&message.key).is_some_and(|(version, _)| *version > message.version);
+        if higher && self.off != Some(Rule::SweepVersioned) {
+            return of_item(409, Some("version_conflict_engine_exception"), Some("current version is higher"));
+        }
+        self.documents.remove(&message.key);
         of_item(200, None, None)
     }
 

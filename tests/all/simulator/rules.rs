@@ -25,10 +25,16 @@ pub enum Rule {
     TouchAfterCommit,
     /// A new floor waits for open writers.
     FloorUnderLock,
+    /// A tombstone is swept when nothing older can be on its way.
+    SweepOld,
+    /// A sweep removes only what it saw.
+    SweepVersioned,
+    /// A record is forgotten when a later look sees its tombstone gone.
+    SweepLooksAgain,
 }
 
 impl Rule {
-    pub const ALL: [Rule; 12] = [
+    pub const ALL: [Rule; 15] = [
         Rule::ExternalVersions,
         Rule::Tombstones,
         Rule::Untold,
@@ -41,5 +47,8 @@ impl Rule {
         Rule::OneStatement,
         Rule::TouchAfterCommit,
         Rule::FloorUnderLock,
+        Rule::SweepOld,
+        Rule::SweepVersioned,
+        Rule::SweepLooksAgain,
     ];
 }

@@ -1,0 +1,4 @@
+-- Of these keys, those whose delete is old enough to be swept: its tombstone may be gone, and nothing can come any more that it would refuse.
+select d.key
+  from catchword.tombstone d
+ where d.collection = $1 and d.key = any($2) and d.deleted_at < now() - make_interval(secs => $3)

@@ -1,0 +1,85 @@
+//! The sweeper: removes the tombstone of an old delete under the version it saw, and forgets the record when a later look sees it gone.
+
+use catchword::elastic::Has;
+use catchword::upkeep::tombstone;
+use rand::Rng;
+
+use super::Simulation;
+use crate::simulator::elastic::Body;
+use crate::simulator::postgres::{Demand, Key};
+use crate::simulator::rules::Rule;
+
+#[derive(Clone, Debug)]
+pub(super) enum Sweeper {
+    Idle,
+    /// Holds the record of a delete that is old enough.
+    Picked {
+        key: Key,
+        record: i64,
+    },
+    /// Sent a delete, or saw that none is needed.
+    Swept {
+        key: Key,
+        record: i64,
+    },
+}
+
+impl Simulation {
+    pub(super) fn sweep(&mut self) {
+        self.sweeper = match self.sweeper.clone() {
+            Sweeper::Idle => self.pick(),
+            Sweeper::Picked { key, record } => self.sweep_this(key, record),
+            // it waits for the answer, which may be lost or late
+            Sweeper::Swept { .. } if self.random.random_bool(0.8) => return,
+            Sweeper::Swept { key, record } => {
+                self.forget(key, record);
+                Sweeper::Idle
+            }
+        };
+    }
+
+    /// A record that is old enough, if that is the rule: its job is settled, no worker is busy with its key, and whatever was sent until then
+    /// has landed or is lost. A request has 30 s, a batch 50 s, a record an hour, and nothing is swept while jobs are due.
+    fn pick(&mut self) -> Sweeper {
+        let picked = self.postgres.now.records.iter().map(|(key, record)| (*key, *record)).find(|(key, record)| self.is_old(*key, *record));
+        let Some((key, record)) = picked else { return Sweeper::Idle };
+        self.say(format!("the sweeper picks the delete of {key} at {record}"));
+        Sweeper::Picked { key, record }
+    }
+
+    fn is_old(&self, key: Key, record: i64) -> bool {
+        let back = self.postgres.now.rows.contains_key(&key);
+        let late = self.network.iter().any(|message| message.key == key && message.version <= record);
+        let busy = self.postgres.now.jobs.iter().any(|job| job.demand == Demand::Index(key));
+        !back && !((late || busy) && self.on(Rule::SweepOld))
+    }
+
+    fn sweep_this(&mut self, key: Key, record: i64) -> Sweeper {
+        let has = self.look(&[key]).remove(0);
+        let sent = tombstone(record, &has).map(|version| self.send(key, version, Body::Swept));
+        self.say(format!("the sweeper sees {has:?} of {key}, sends {sent:?}"));
+        if sent.is_some() {
+            self.swept.insert(key, record);
+        }
+        Sweeper::Swept { key, record }
+    }
+
+    fn forget(&mut self, key: Key, record: i64) {
+        let has = self.look(&[key]).remove(0);
+        let is_gone = has == Has::Absent || !self.on(Rule::SweepLooksAgain);
+        let is_same = self.postgres.now.records.get(&key) == Some(&record);
+        self.say(format!("the sweeper sees {has:?} of {key}, and the same delete: {is_same}"));
+        if is_gone && is_same {
+            self.postgres.now.records.remove(&key);
+        }
+    }
+
+    /// The tombstone is gone and the record not yet: nothing can come any more, and the next sweep goes on with it.
+    pub(super) fn is_half_swept(&self, key: Key) -> bool {
+        let record = self.postgres.now.records.get(&key);
+        record.is_some()
+            && record == self.swept.get(&key)
+            && !self.postgres.now.rows.contains_key(&key)
+            && self.elastic.look(key) == Has::Absent
+    }
+}
