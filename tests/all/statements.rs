@@ -32,6 +32,7 @@ async fn every_statement_is_taken_by_postgres() {
         ("{key}", "id"),
         ("{revision}", "catchword_revision"),
         ("{view}", "public.annotation_document"),
+        ("{key_array}", "uuid[]"),
         ("{key_type}", "uuid"),
         ("{period}", "updated"),
     ];
