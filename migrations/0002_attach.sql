@@ -205,9 +205,21 @@ end $f$', f, p_revision, watched);
     update only %1$s t set %2$I = -1 from new_rows n where t.%4$I = n.%4$I and t.%2$I = n.%2$I;
   end if;', source_name, p_revision, p_collection, p_key);
 
+  -- as a rule there are few rows, and none lies below a delete: then one statement asks both and leaves the jobs, all or none. Each
+  -- statement of a trigger costs about as much as the row of a job
   f := format('catchword.%I', p_collection || '_inserted');
-  return next format('create or replace function %s()', f) || head || ' as $f$
-begin' || draw_again || format(function_body, 'new_rows', p_collection, p_key, due, tag, trace, '') || '
+  return next format('create or replace function %s()', f) || head || format(' as $f$
+begin
+  insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent)
+  select %1$L, n.%2$I::text, %4$s, 1, %5$s, %6$s
+    from new_rows n
+   where current_setting(''transaction_isolation'') in (''read committed'', ''read uncommitted'')
+     and not exists (select from new_rows offset 1000)
+     and not exists (select from new_rows n where exists (
+           select from catchword.tombstone d where d.collection = %1$L and d.key = n.%2$I::text and d.revision > n.%3$I offset 0));
+  if found then
+    return null;
+  end if;', p_collection, p_key, p_revision, due, tag, trace) || draw_again || format(function_body, 'new_rows', p_collection, p_key, due, tag, trace, '') || '
   return null;
 end $f$';
   return next format('create or replace trigger catchword_inserted after insert on %s referencing new table as new_rows for each statement execute function %s()', source_name, f);
