@@ -9,6 +9,9 @@ use crate::Error;
 use crate::collection::Want;
 use crate::elastic::{Has, PAGE, Page};
 
+/// Keys that Postgres is asked for at once: some ten milliseconds, a second from a cold disk.
+const ASKED: usize = 10_000;
+
 impl Run<'_> {
     /// What this index shows, page by page. The next page is fetched while this one is looked for in Postgres.
     pub(super) async fn documents(&mut self, n: usize) -> Result<(), Error> {
@@ -59,7 +62,10 @@ impl Run<'_> {
     /// Documents with neither row nor record. Those that have one were looked at from Postgres' side.
     async fn orphans(&self, n: usize, keys: &[&str]) -> Result<Confirmed, Error> {
         let mut connection = self.inner.pool.acquire().await?;
-        let unrecorded = self.collection.unrecorded(&mut connection, keys).await?;
+        let mut unrecorded = Vec::new();
+        for keys in keys.chunks(ASKED) {
+            unrecorded.extend(self.collection.unrecorded(&mut connection, keys).await?);
+        }
         drop(connection);
         let suspects = unrecorded.into_iter().map(|key| Suspect::of(key, Some(Want::Never))).collect();
         self.confirm(&self.targets[n..=n], suspects).await

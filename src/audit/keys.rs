@@ -12,8 +12,8 @@ use super::{Example, Run};
 use crate::collection::{Keys, Want};
 use crate::{Error, crash};
 
-/// Keys fetched at once: some twenty milliseconds. At its end a page waits for its last look, so it is a large one.
-const PAGE: usize = 50_000;
+/// Keys fetched at once: some ten milliseconds, seconds from a cold disk. At its end a page waits for its last look, so it is no small one.
+const PAGE: usize = 20_000;
 /// Keys in one look, as in a batch of the loop.
 const LOOK: usize = 2_500;
 /// Looks at the same time: while one server works on one, the other works on another.

@@ -35,9 +35,9 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_held_back_asks_for_a_seconds_worth_at_a_time() {
-        assert_eq!(Pacer::new(None).share_of(50_000), 50_000);
-        assert_eq!(Pacer::new(Some(0)).share_of(50_000), 50_000);
-        assert_eq!(Pacer::new(Some(200)).share_of(50_000), 200);
-        assert_eq!(Pacer::new(Some(1_000_000)).share_of(50_000), 50_000);
+        assert_eq!(Pacer::new(None).share_of(20_000), 20_000);
+        assert_eq!(Pacer::new(Some(0)).share_of(20_000), 20_000);
+        assert_eq!(Pacer::new(Some(200)).share_of(20_000), 200);
+        assert_eq!(Pacer::new(Some(1_000_000)).share_of(20_000), 20_000);
     }
 }
