@@ -13,6 +13,16 @@ begin
 end $$;
 comment on function catchword.reindex_column is 'the column that a scope or a period names; refuses one that is gone';
 
+-- The id of a document that cannot be a key is recorded as gone too, when an audit found it.
+create function catchword.key_condition(p_type text, p_name text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select format(case p_type when 'uuid' then $q$%s ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'$q$
+                            when 'text' then 'true'
+                            when 'integer' then $q$case when %1$s ~ '^-?[0-9]{1,10}$' then %1$s::numeric between -2147483648 and 2147483647 else false end$q$
+                            else $q$case when %1$s ~ '^-?[0-9]{1,19}$' then %1$s::numeric between -9223372036854775808 and 9223372036854775807 else false end$q$ end, p_name)
+$$;
+comment on function catchword.key_condition is 'the condition in SQL under which a text is a key of this type';
+
 create function catchword.reindex_query(r catchword.reindex) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
@@ -50,8 +60,9 @@ begin
   if r.hidden and r.scope is null and r.period_from is null then
     -- everything: also what is recorded as deleted, since a restore can leave its document alive
     return format('select t.%2$I as key from only %1$s t where ($5 is null or t.%2$I > $5::%3$s)
-                   union select d.key::%3$s from catchword.tombstone d where d.collection = %4$L and ($5 is null or d.key::%3$s > $5::%3$s)',
-                  source_name, col.key_column, col.key_type, r.collection);
+                   union select d.key from (select case when %5$s then r.key::%3$s end as key from catchword.tombstone r where r.collection = %4$L) as d
+                          where d.key is not null and ($5 is null or d.key > $5::%3$s)',
+                  source_name, col.key_column, col.key_type, r.collection, catchword.key_condition(col.key_type, 'r.key'));
   end if;
   return format('select t.%2$I as key from only %1$s t where ($5 is null or t.%2$I > $5::%3$s)%4$s', source_name, col.key_column, col.key_type, conditions);
 end $$;

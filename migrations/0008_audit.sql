@@ -148,12 +148,7 @@ begin
        from (select r.key, r.revision, r.deleted_at, %4$s as fits from catchword.tombstone r
               where r.collection = $1 and r.deleted_at < now() - make_interval(secs => $2) and (r.deleted_at, r.key) > ($3, $4)
               order by r.deleted_at, r.key limit $5) as d',
-    source_name, col.key_column, col.key_type,
-    -- the id of a document that cannot be a key is recorded too, when an audit found it
-    case col.key_type when 'uuid' then $q$r.key ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'$q$
-                      when 'text' then 'true'
-                      when 'integer' then $q$case when r.key ~ '^-?[0-9]{1,10}$' then r.key::numeric between -2147483648 and 2147483647 else false end$q$
-                      else $q$case when r.key ~ '^-?[0-9]{1,19}$' then r.key::numeric between -9223372036854775808 and 9223372036854775807 else false end$q$ end)
+    source_name, col.key_column, col.key_type, catchword.key_condition(col.key_type, 'r.key'))
     using p_collection, p_seconds, p_after, p_after_key, p_limit;
 end $$;
 comment on function catchword.old_records is 'records of deletes that are old enough to be swept; none while there is work to do';

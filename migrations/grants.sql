@@ -59,12 +59,12 @@ grant execute on function catchword.bulk_base(text, integer), catchword.schedule
 grant select, insert, update, delete on catchword.sentinel to :"worker";
 -- To sweep tombstones that are old enough, and then their records.
 grant execute on function catchword.old_records(text, double precision, timestamptz, text, integer), catchword.forget_records(text, text[], bigint[]) to :"worker";
--- To rebuild an index, to finish and to undo that, and to see whether a view changed. The list of indices is changed by these alone.
+-- To rebuild an index, to finish and to undo that, and to see and remember whether a view changed. The list of indices is changed by these alone.
 grant select on catchword.rebuild to :"worker";
 grant execute on function
   catchword.rebuild_begin(text, text, jsonb, interval, text), catchword.rebuild_step(bigint, text, text, text),
   catchword.rebuild_hold(bigint, text, text), catchword.rebuild_release(bigint), catchword.rebuild_forget(bigint),
-  catchword.view_digest(text)
+  catchword.view_digest(text), catchword.note_view_changed(text)
   to :"worker";
 -- To count how fresh search is, and to forget that after two days.
 grant select, insert, update, delete on catchword.freshness to :"worker";

@@ -223,7 +223,7 @@ impl Catchword {
 
     /// Is this index of the collection ours?
     async fn ownership(&self, target: &Target, collection: &Collection) -> Result<(), elastic::Error> {
-        let asked = self.inner.elastic.belongs(target, &collection.alias, collection.installation);
+        let asked = self.inner.elastic.belongs(target, &collection.targets, &collection.alias, collection.installation);
         tokio::time::timeout(OWNERSHIP, asked).await.unwrap_or_else(|_| {
             let doing = format!("ask whose index {} is", target.index());
             Err(elastic::Error::Request { doing, answer: Answer::Unknown("no answer within 3 s".into()) })

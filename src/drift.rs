@@ -42,9 +42,15 @@ impl Catchword {
     /// Says once what drifted, and once that nothing does any more: a worker, at its ticks. What cannot be asked is another's to say.
     pub(crate) async fn note_drift(&self) {
         for config in &self.inner.config.collections {
-            if let Some(attached) = self.inner.collection(&config.name)
-                && let Ok(drift) = self.drift_of(config, &attached).await
-            {
+            let Some(attached) = self.inner.collection(&config.name) else { continue };
+            if attached.view_changed {
+                // it may change back, and documents that were built meanwhile do not
+                let noted = sqlx::query(include_str!("note_view_changed.sql")).bind(&config.name).execute(&self.inner.pool).await;
+                if let Err(error) = noted {
+                    tracing::debug!(collection = config.name, "that the view changed could not be noted: {error}");
+                }
+            }
+            if let Ok(drift) = self.drift_of(config, &attached).await {
                 self.inner.note_drift(&config.name, drift.due());
             }
         }

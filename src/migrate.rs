@@ -45,16 +45,22 @@ impl Catchword {
         let installation = collection::installation(&mut *pool.acquire().await?).await?;
         // an index that is another's is refused before a table is changed for it
         for config in self.inner.config.served() {
-            if let Ok(attached) = collection::load(&mut *pool.acquire().await?, config, &self.inner.prefix).await {
-                attached.check_targets()?;
-            }
-            self.inner.elastic.check_index(&self.index_plan(config, installation)?).await?;
+            let targets = match collection::load(&mut *pool.acquire().await?, config, &self.inner.prefix).await {
+                Ok(attached) => {
+                    attached.check_targets()?;
+                    attached.targets
+                }
+                // not attached yet
+                Err(_) => Vec::new(),
+            };
+            self.inner.elastic.check_index(&self.index_plan(config, installation)?, &targets).await?;
         }
         let mut done = Vec::new();
         for config in self.inner.config.served() {
             let attached = collection::attach(pool, config).await?;
             let plan = self.index_plan(config, installation)?;
-            let index = self.inner.elastic.ensure_index(&plan).await?;
+            let targets = collection::load(&mut *pool.acquire().await?, config, &self.inner.prefix).await?.targets;
+            let index = self.inner.elastic.ensure_index(&plan, &targets).await?;
             collection::set_targets(pool, &config.name, index.target.index()).await?;
             let (added, due) = self.bring_in_line(config, &plan).await?;
             done.push(Done { collection: config.name.clone(), attached, alias: plan.alias, index, added, due });

@@ -121,7 +121,7 @@ impl Catchword {
     async fn index_trouble(&self, collection: &Option<Collection>, installation: Uuid) -> Option<String> {
         let collection = collection.as_ref()?;
         for target in &collection.targets {
-            let asked = self.inner.elastic.belongs(target, &collection.alias, installation);
+            let asked = self.inner.elastic.belongs(target, &collection.targets, &collection.alias, installation);
             match tokio::time::timeout(ELASTICSEARCH, asked).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return Some(error.to_string()),

@@ -59,7 +59,20 @@ async fn rebuild(catchword: &Catchword, request: &Request, options: &Options) ->
         },
     };
     report(&rebuilt, options)?;
+    remind_of_the_file(catchword, request, options)?;
     Ok(End::Done)
+}
+
+/// The configured file must follow the index, or it looks as if the file had changed.
+fn remind_of_the_file(catchword: &Catchword, request: &Request, options: &Options) -> anyhow::Result<()> {
+    let config = catchword.config().collection(Some(&request.collection))?;
+    if let (Some(path), Some(given)) = (&options.mapping, &request.mapping)
+        && config.mapping_json().ok().as_ref() != Some(given)
+    {
+        let (given, configured) = (path.display(), config.mapping.display());
+        eprintln!("put {given} in the place of {configured}: until then `status` takes the old file for a changed one");
+    }
+    Ok(())
 }
 
 async fn back(catchword: &Catchword, name: &str, options: &Options) -> anyhow::Result<End> {

@@ -2,7 +2,7 @@
 -- a column without an index is never read whole.
 select max(seen.revision) as highest, count(*) as looked, coalesce(pg_sequence_last_value('catchword.revision'::regclass), 0) as last_value
   from (
-    select t.{revision} as revision from only {table} t where t.ctid >= $1::text::tid
-    union all
-    select t.{revision} from only {table} t tablesample system ($2)
+    select t.ctid, t.{revision} as revision from only {table} t where t.ctid >= $1::text::tid
+    union
+    select t.ctid, t.{revision} from only {table} t tablesample system ($2)
   ) as seen

@@ -21,8 +21,13 @@ impl Catchword {
             lines.push(fail("aliases", "there is no index yet", "run: catchword migrate"));
         }
         for target in &collection.targets {
-            let owned = self.inner.elastic.belongs(target, &collection.alias, installation);
-            lines.push(aliases(target, in_time("ask whose index it is", owned).await));
+            let owned = self.inner.elastic.belongs(target, &collection.targets, &collection.alias, installation);
+            let owned = in_time("ask whose index it is", owned).await;
+            let is_gone = matches!(owned, Err(Error::NoIndex { .. }));
+            lines.push(aliases(target, owned));
+            if is_gone {
+                continue;
+            }
             match in_time("look at the index", self.inner.elastic.actual(target.index())).await {
                 // one that a rebuild keeps beside it has the mapping of its own time
                 Ok(actual) => {

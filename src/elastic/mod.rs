@@ -80,7 +80,7 @@ pub enum Error {
 
     /// A name is needed for an alias, and an index has it.
     #[error(
-        "{name} is an index, and catchword needs that name for an alias: give the collection another `index`, fill it with `catchword reindex --all`, then move your readers"
+        "{name} is an index, and catchword needs that name for an alias: if it came later, remove it and run `catchword migrate`; if your readers use it, give the collection another `index` before its first `catchword migrate`, fill it with `catchword reindex --all`, then move your readers"
     )]
     NameTaken {
         /// The name.
@@ -134,6 +134,19 @@ pub enum Error {
         alias: String,
         /// The index it should lead to.
         index: String,
+    },
+
+    /// Readers see an index that nobody keeps in step.
+    #[error(
+        "the alias {alias} leads to {index}, and the collection is kept in {kept}: run `catchword migrate`, which moves it back; if {kept} is gone for good, run `catchword detach`, then `catchword migrate`"
+    )]
+    AliasElsewhere {
+        /// The alias.
+        alias: String,
+        /// Where it leads.
+        index: String,
+        /// Where it should lead.
+        kept: String,
     },
 
     /// An alias leads to more than the one index it should lead to.

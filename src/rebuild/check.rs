@@ -97,7 +97,7 @@ impl Catchword {
             }
             None => return Err(elastic::Error::NoAlias { alias: collection.alias.clone(), index: old.index().to_owned() }.into()),
         }
-        Ok(self.inner.elastic.belongs(old, &collection.alias, plan.installation).await?)
+        Ok(self.inner.elastic.belongs(old, &collection.targets, &collection.alias, plan.installation).await?)
     }
 
     /// A view that returns a key twice has two documents for one place: which of them is in the index would be chance.

@@ -75,7 +75,8 @@ impl Run<'_> {
     pub(super) async fn check_kept(&self, rebuild: &Rebuild) -> Result<(), Error> {
         let kept = Target::new(rebuild.kept_index());
         let plan = self.index_plan(rebuild).await?;
-        self.elastic().belongs(&kept, &self.alias(rebuild)?, plan.installation).await?;
+        let both = [rebuild.old_target(), rebuild.new_target()];
+        self.elastic().belongs(&kept, &both, &self.alias(rebuild)?, plan.installation).await?;
         let seen = self.elastic().look(&kept, &[NO_KEY], LOOK).await;
         let why = match seen {
             Ok(seen) => seen.into_iter().find_map(|has| if let Has::Unknown(why) = has { Some(why) } else { None }),

@@ -1,8 +1,8 @@
 //! The new index is made fit for readers, and must be in step, key by key, both ways.
 
 use super::{Rebuild, Run, Stage};
-use crate::Error;
-use crate::audit::{self, Report};
+use crate::audit::{self, Kind, Report};
+use crate::{Error, collection};
 
 /// Audits before it is said that the new index does not come in step: what the first finds is scheduled, and the next one looks again.
 const AUDITS: u32 = 3;
@@ -17,18 +17,44 @@ impl Run<'_> {
                 return Err(Error::Stopped);
             }
         }
+        self.refuse_two_views(rebuild).await?;
         self.elastic().refresh(&new).await?;
         let mut found = self.audit(rebuild).await?;
         for _ in 1..AUDITS {
-            if found.is_in_step() {
+            if self.is_fit(rebuild, &found).await? {
                 break;
             }
             self.catchword.drain("rebuild", &[&rebuild.collection]).await?;
             found = self.audit(rebuild).await?;
         }
-        match found.is_in_step() {
+        match self.is_fit(rebuild, &found).await? {
             true => self.step(rebuild, Stage::Swap).await,
             false => Err(out_of_step(rebuild, &found)),
+        }
+    }
+
+    /// In step; or it lacks only what no index can have: the old one lacks it too.
+    async fn is_fit(&self, rebuild: &Rebuild, found: &Report) -> Result<bool, Error> {
+        let dead = found.differences.get(Kind::Dead.name()).copied().unwrap_or(0);
+        if found.is_in_step() || dead == 0 || dead < found.differ() || found.unknown > 0 {
+            return Ok(found.is_in_step());
+        }
+        let lacking: i64 =
+            sqlx::query_scalar(include_str!("lacking_anywhere.sql")).bind(&rebuild.collection).fetch_one(self.pool()).await?;
+        Ok(lacking.max(0) as u64 >= dead)
+    }
+
+    /// A view that changed while the new index was filled has left documents of both definitions in it, under numbers that agree.
+    async fn refuse_two_views(&self, rebuild: &Rebuild) -> Result<(), Error> {
+        let inner = &self.catchword.inner;
+        let config = inner.config.collection(Some(&rebuild.collection))?;
+        let changed = collection::load(&mut *inner.pool.acquire().await?, config, &inner.prefix).await?.view_changed;
+        let (name, new) = (&rebuild.collection, &rebuild.new_index);
+        match changed {
+            false => Ok(()),
+            true => Err(Error::Refused(format!(
+                "the view changed while {new} was filled, which has documents of both definitions now; write all of them anew: catchword reindex {name} --all --anew; then go on: catchword rebuild {name}"
+            ))),
         }
     }
 

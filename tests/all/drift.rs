@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Layout, World, eventually};
+use crate::common::{Layout, World, eventually, start};
 
 impl World {
     fn change_mapping(&self, change: impl FnOnce(&mut Value)) {
@@ -151,4 +151,21 @@ async fn a_worker_says_what_is_due_and_goes_on() {
     world.sql(&format!("update annotation set userid = 'acct:b' where id = '{key}'")).await;
     eventually("and goes on", async || world.source("annotation", &key).await.is_some_and(|source| source["userid"] == "acct:b")).await;
     worker.kill().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_that_changes_and_changes_back_is_remembered() {
+    let world = World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await;
+    world.in_step("acct:a", "x").await;
+    let view: String = world.one("select rtrim(pg_get_viewdef('annotation_document'), ';')").await;
+    let _worker = start(&world).await;
+    world.widen_view().await;
+    let forgotten = "select filled_view is null from catchword.collection where name = 'annotation'";
+    eventually("a worker noticed", async || world.one::<bool>(forgotten).await).await;
+    world.sql(&format!("create or replace view annotation_document as {view}")).await;
+    let due = world.due().await.unwrap();
+    assert!(due.contains("catchword reindex annotation --all --anew"), "{due}");
+    let (code, said, errors) = world.run(&["reindex", "annotation", "--all", "--anew", "--yes"]).await;
+    assert_eq!(code, 0, "{said}{errors}");
+    assert_eq!(world.due().await, None);
 }

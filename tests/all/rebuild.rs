@@ -1,6 +1,7 @@
 //! A new index, filled and swapped in: no write lost, no pause, no stale read; undone, gone back, killed at each stage and gone on.
 
 mod in_a_row;
+mod mended;
 mod readers;
 mod refused;
 mod undone;

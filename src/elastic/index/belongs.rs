@@ -7,13 +7,14 @@ impl Elastic {
     /// Checks that this index is there, is this installation's, and can be written to and read as it must.
     ///
     /// A worker asks before its first write and at each tick: an index can be dropped, restored or swapped under it.
-    pub async fn belongs(&self, target: &Target, alias: &str, installation: Uuid) -> Result<(), Error> {
+    /// `targets` are all of its collection's: readers must see one of them.
+    pub async fn belongs(&self, target: &Target, targets: &[Target], alias: &str, installation: Uuid) -> Result<(), Error> {
         let seen = self.see(&[alias, target.index(), &target.write_alias()]).await?;
-        check(target, alias, installation, &seen)
+        check(target, targets, alias, installation, &seen)
     }
 }
 
-fn check(target: &Target, alias: &str, installation: Uuid, seen: &Seen) -> Result<(), Error> {
+fn check(target: &Target, targets: &[Target], alias: &str, installation: Uuid, seen: &Seen) -> Result<(), Error> {
     let index = target.index();
     let found = seen.get(index).ok_or_else(|| Error::NoIndex { index: index.to_owned() })?;
     found.check_owner(index, installation)?;
@@ -26,6 +27,9 @@ fn check(target: &Target, alias: &str, installation: Uuid, seen: &Seen) -> Resul
     }
     // readers may still see another index while this one is being rebuilt
     let (read, index) = behind(seen, alias)?.ok_or_else(|| missing(alias))?;
+    if !targets.iter().any(|target| target.index() == read) {
+        return Err(Error::AliasElsewhere { alias: alias.to_owned(), index: read.to_owned(), kept: target.index().to_owned() });
+    }
     if !index.hides_tombstones(alias) {
         return Err(Error::NoFilter { alias: alias.to_owned(), index: read.to_owned() });
     }
@@ -41,7 +45,8 @@ mod tests {
 
     fn found(seen: Value) -> Result<(), Error> {
         let target = Target::new("annotation-000001");
-        check(&target, "annotation", Uuid::from_u128(7), &serde_json::from_value(seen).unwrap())
+        let targets = [Target::new("annotation-000000"), target.clone()];
+        check(&target, &targets, "annotation", Uuid::from_u128(7), &serde_json::from_value(seen).unwrap())
     }
 
     fn ours(aliases: Value) -> Value {
@@ -71,6 +76,14 @@ mod tests {
         assert!(matches!(found(json!({ "annotation-000001": ours(bare) })), Err(Error::NoFilter { .. })));
         let shut = json!({ "annotation": readers_alias(), "annotation-000001-write": { "is_write_index": false } });
         assert!(matches!(found(json!({ "annotation-000001": ours(shut) })), Err(Error::NoAlias { .. })));
+    }
+
+    #[test]
+    fn an_alias_that_leads_to_what_nobody_keeps_in_step_is_noticed() {
+        let kept = ours(json!({ "annotation-000001-write": {} }));
+        let stray = ours(json!({ "annotation": readers_alias() }));
+        let error = found(json!({ "annotation-000001": kept, "annotation-000009": stray })).unwrap_err();
+        assert!(matches!(&error, Error::AliasElsewhere { index, .. } if index == "annotation-000009"), "{error}");
     }
 
     #[test]

@@ -27,17 +27,22 @@ impl IndexPlan {
         Target::new(format!("{}-000001", self.alias))
     }
 
-    /// The request that creates the index with both aliases, at once: there is no moment in which tombstones show.
+    /// The request that creates the first index with both aliases, at once: there is no moment in which tombstones show.
     ///
     /// Pure. What would let a write change on its way, land elsewhere or hide a tombstone's mark is refused.
     pub fn create_request(&self) -> Result<Value, Error> {
+        self.create_request_for(&self.target())
+    }
+
+    /// The same for an index of another name: one that a rebuild made, and that is gone.
+    pub fn create_request_for(&self, target: &Target) -> Result<Value, Error> {
         Ok(json!({
             "settings": self.settings()?,
             "mappings": self.mappings()?,
             "aliases": {
                 &self.alias: readers_alias(),
                 // without the flag a second index under this alias would make every write ambiguous
-                self.target().write_alias(): { "is_write_index": true },
+                target.write_alias(): { "is_write_index": true },
             },
         }))
     }

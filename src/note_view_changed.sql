@@ -1,0 +1,1 @@
+select catchword.note_view_changed($1)
