@@ -30,6 +30,12 @@ pub async fn open_among(connection: &mut PgConnection, collection: &str, keys: &
     Ok(OpenAmong { keys: found.into_iter().collect(), touches: row.try_get("touches")? })
 }
 
+/// How many keys have documents that no index can have, whatever its mapping: dead letters say so.
+pub async fn lacking_anywhere(connection: &mut PgConnection, collection: &str) -> Result<u64, Error> {
+    let keys: i64 = sqlx::query_scalar(include_str!("lacking_anywhere.sql")).bind(collection).fetch_one(connection).await?;
+    Ok(keys.try_into().unwrap_or(0))
+}
+
 /// Which of these keys have a dead letter.
 pub async fn dead_among(connection: &mut PgConnection, collection: &str, keys: &[&str]) -> Result<HashSet<String>, Error> {
     let found: Vec<String> = sqlx::query_scalar(include_str!("dead_among.sql")).bind(collection).bind(keys).fetch_all(connection).await?;

@@ -2,7 +2,7 @@
 
 use super::{Rebuild, Run, Stage};
 use crate::audit::{self, Kind, Report};
-use crate::{Error, collection};
+use crate::{Error, collection, job};
 
 /// Audits before it is said that the new index does not come in step: what the first finds is scheduled, and the next one looks again.
 const AUDITS: u32 = 3;
@@ -39,9 +39,8 @@ impl Run<'_> {
         if found.is_in_step() || dead == 0 || dead < found.differ() || found.unknown > 0 {
             return Ok(found.is_in_step());
         }
-        let lacking: i64 =
-            sqlx::query_scalar(include_str!("lacking_anywhere.sql")).bind(&rebuild.collection).fetch_one(self.pool()).await?;
-        Ok(lacking.max(0) as u64 >= dead)
+        let lacking = job::lacking_anywhere(&mut *self.pool().acquire().await?, &rebuild.collection).await?;
+        Ok(lacking >= dead)
     }
 
     /// A view that changed while the new index was filled has left documents of both definitions in it, under numbers that agree.
