@@ -6,7 +6,7 @@
 --
 -- Audits: those that were asked for and are not finished, the oldest first; an operator's own is left to the operator, a rebuild's to the
 -- rebuild. If there is none, one is asked for: of the collection that was not compared for the longest time, if that is longer than $6
--- seconds.
+-- seconds. Only an audit that came to its end has compared anything: one that fails every night must not put this one off.
 with targets as (
   select t.collection, t.target from unnest($1::text[], $2::text[]) as t (collection, target)
 ),
@@ -31,7 +31,8 @@ asked as materialized (
 overdue as (
   select c.name
     from catchword.collection c
-    cross join lateral (select coalesce(max(a.asked_at), c.attached_at) as at from catchword.audit a where a.collection = c.name and a.whole) as last
+    cross join lateral (select coalesce(max(a.asked_at), c.attached_at) as at from catchword.audit a
+                         where a.collection = c.name and a.whole and a.finished_at is not null) as last
    where c.name = any($5) and c.targets <> '{}' and last.at < now() - make_interval(secs => $6) and not exists (select from asked)
    order by last.at, c.name
    limit 1

@@ -446,3 +446,34 @@ async fn what_was_repaired_still_counts_when_its_results_are_cleared_away() {
     world.keep_up(&mut world.upkeep()).await;
     assert_eq!(world.standing().await["audit"]["repaired"], json!(327), "it is counted once");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_that_never_came_to_its_end_does_not_put_off_the_daily_one() {
+    let world = World::new().await;
+    let mut upkeep = world.upkeep();
+    world.sql("update catchword.collection set attached_at = now() - interval '25 hours'").await;
+    let operators = async |finished: &str| {
+        world
+            .sql(&format!(
+                "insert into catchword.audit (collection, targets, whole, repair, content, reason, finished_at)
+                 select name, targets, true, false, false, 'operator', {finished} from catchword.collection where name = 'annotation'"
+            ))
+            .await
+    };
+    let scheduled = "select count(*) from catchword.audit where reason = 'schedule'";
+    operators("now()").await;
+    world.keep_up(&mut upkeep).await;
+    assert_eq!(world.one::<i64>(scheduled).await, 0, "all of it was compared just now");
+    world.sql("delete from catchword.audit").await;
+    operators("null").await;
+    world.keep_up(&mut upkeep).await;
+    assert_eq!(world.one::<i64>(scheduled).await, 1, "nothing was compared");
+    // its own is gone on with, and not asked for again
+    eventually("it has come to its end", async || {
+        world.keep_up(&mut upkeep).await;
+        world.one::<bool>("select finished_at is not null from catchword.audit where reason = 'schedule'").await
+    })
+    .await;
+    world.keep_up(&mut upkeep).await;
+    assert_eq!(world.one::<i64>(scheduled).await, 1, "once a day");
+}
