@@ -210,7 +210,8 @@ impl fmt::Display for Unfinished {
     }
 }
 
-/// The audits that are not finished, the newest first: of one collection, or one of them, if that is said.
+/// The audits that are not finished and that an operator may go on with, the newest first: of one collection, or one of them, if that is
+/// said.
 pub async fn unfinished(connection: &mut PgConnection, collection: Option<&str>, id: Option<i64>) -> Result<Vec<Unfinished>, Error> {
     Ok(sqlx::query_as(include_str!("unfinished.sql")).bind(collection).bind(id).fetch_all(connection).await?)
 }

@@ -16,7 +16,7 @@ pub(super) async fn run(args: &Args, options: &Audit) -> anyhow::Result<End> {
     super::check_database(&catchword).await?;
     let mut reports = Vec::new();
     if let Some(number) = options.resume {
-        let Some(id) = newest(&catchword, options, number).await? else { return Ok(End::Not) };
+        let Some(id) = newest(&catchword, options, number).await? else { return Ok(End::Unknown) };
         reports.push(one(&catchword, options, Err(id)).await?);
     } else {
         for request in requests(&catchword, options)? {

@@ -198,8 +198,15 @@ async fn an_audit_that_was_killed_goes_on_where_it_was_and_counts_nothing_twice(
     .await;
     let (code, said, _) = world.run(&["audit", "annotation"]).await;
     assert_eq!(code, 0, "{said}");
+    // a rebuild begins its own audits anew
+    world
+        .sql(
+            "insert into catchword.audit (collection, targets, whole, repair, content, reason)
+             select name, targets, false, true, false, 'rebuild' from catchword.collection where name = 'annotation'",
+        )
+        .await;
     let (code, _, complained) = world.run(&["audit", "annotation", "--resume"]).await;
-    assert_eq!(code, 1);
+    assert_eq!(code, 2, "1 would mean that something differs");
     assert!(complained.contains("there is no unfinished audit"), "{complained}");
 }
 
@@ -270,7 +277,8 @@ async fn what_cannot_be_audited_is_said_and_nothing_is_written_down() {
         (&["audit", "bystander", "--since", "2026-01-01"], "collection bystander has no period"),
         (&["audit", "--since", "yesterday"], "is not a time"),
         (&["audit", "--sample", "0"], "a share above 0"),
-        (&["audit", "--rate", "0"], "--rate"),
+        (&["audit", "--rate", "0"], "at least 1 key a second"),
+        (&["audit", "--rate", "-1"], "at least 1 key a second"),
         (&["audit", "annotation", "--index", "other-000001"], "other-000001 is no index of collection annotation; it has:"),
         (&["audit", "--resume", "7", "--repair"], "--resume"),
     ] {

@@ -28,7 +28,7 @@ pub(in crate::cli) struct Audit {
     #[arg(long, value_name = "NAME", requires = "collection")]
     pub index: Option<String>,
     /// At most so many keys a second; without it as fast as the servers are
-    #[arg(long, value_name = "KEYS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "KEYS", value_parser = rate)]
     pub rate: Option<u32>,
     /// Go on with an audit that was cut short: its number, or the newest
     #[arg(long, num_args = 0..=1, value_name = "NUMBER", value_parser = number, conflicts_with_all = ["repair", "content", "since", "sample", "index"])]
@@ -42,4 +42,8 @@ pub(in crate::cli) struct Audit {
 fn percent(text: &str) -> Result<f64, String> {
     let share = text.trim_end_matches('%').trim().parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
     share.map(|percent| percent / 100.0).ok_or_else(|| "it is a share above 0 and up to 100 per cent; write 5 or 5%".to_owned())
+}
+
+fn rate(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|keys| *keys > 0).ok_or_else(|| "it is a whole number, at least 1 key a second".to_owned())
 }
