@@ -176,7 +176,7 @@ impl CollectionStatus {
     fn is_well(&self) -> bool {
         let Some(census) = &self.census else { return false };
         let forgotten = !self.served && self.paused.is_none() && census.oldest_due_seconds.is_some_and(|age| age > ABSENT_SECONDS);
-        let drifted = self.audit.as_ref().is_some_and(|audit| audit.lost.is_some() || audit.differed() > 0 && audit.scheduled == 0);
+        let drifted = self.audit.as_ref().is_some_and(|audit| audit.lost.is_some() || audit.mendable() > 0 && audit.scheduled == 0);
         !drifted && self.blocked.is_none() && self.uncounted.is_none() && census.dead == 0 && census.expired == 0 && !forgotten
     }
 }
@@ -277,11 +277,16 @@ fn verified(name: &str, audit: &Verified) -> String {
     let runs = if audit.running { "; an audit runs" } else { "" };
     let Some(at) = audit.verified_up_to else { return format!("never; a worker audits it by itself, or: catchword audit {name}{runs}") };
     let at = at.format("%Y-%m-%d %H:%M UTC");
-    match (audit.differed(), audit.scheduled) {
-        (0, _) => format!("up to {at}{runs}"),
-        (_, repaired @ 1..) => format!("up to {at}, {repaired} repaired{runs}"),
-        (differ, 0) => format!("not: {differ} differed at {at}; repair them: catchword audit {name} --repair{runs}"),
-    }
+    let mended = match (audit.mendable(), audit.scheduled) {
+        (0, _) => format!("up to {at}"),
+        (_, repaired @ 1..) => format!("up to {at}, {repaired} repaired"),
+        (differ, 0) => format!("not: {differ} differed at {at}; repair them: {}", audit.repair(name)),
+    };
+    let given_up = match audit.given_up() {
+        0 => String::new(),
+        dead => format!("; {dead} given up: {}", audit.correct(name)),
+    };
+    format!("{mended}{given_up}{runs}")
 }
 
 fn ago(seconds: f64) -> String {

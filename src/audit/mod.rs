@@ -17,6 +17,7 @@ mod kind;
 mod ledger;
 mod lock;
 mod pace;
+mod remedy;
 mod repair;
 mod report;
 mod verified;

@@ -5,7 +5,7 @@ use std::fmt;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Kind};
+use super::{Counts, Kind, remedy};
 use crate::printable::printable;
 
 /// What an audit found, or has found so far.
@@ -79,11 +79,25 @@ impl fmt::Display for Report {
         if self.unknown > 0 {
             writeln!(f, "  unknown   {}: neither side could be asked about these; repeat it later", self.unknown)?;
         }
-        match (self.differ(), self.repair, self.unknown) {
-            (0, _, 0) => writeln!(f, "  in step"),
-            (0, ..) => writeln!(f, "  could not tell"),
-            (_, true, _) => writeln!(f, "  not in step; {} scheduled for repair, watch them: catchword status", self.scheduled),
-            (_, false, _) => writeln!(f, "  not in step; repair it: catchword audit {} --repair", self.collection),
+        match (self.differ(), self.unknown) {
+            (0, 0) => writeln!(f, "  in step"),
+            (0, _) => writeln!(f, "  could not tell"),
+            _ => self.say_what_to_do(f),
+        }
+    }
+}
+
+impl Report {
+    fn say_what_to_do(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report { collection, differences, scheduled, .. } = self;
+        match (remedy::mendable(differences), self.repair) {
+            (0, _) => writeln!(f, "  not in step; no repair can help")?,
+            (_, true) => writeln!(f, "  not in step; {scheduled} scheduled for repair, watch them: catchword status")?,
+            (_, false) => writeln!(f, "  not in step; repair it: {}", remedy::repair(collection, differences))?,
+        }
+        match remedy::given_up(differences) {
+            0 => Ok(()),
+            dead => writeln!(f, "  {dead} given up; {}", remedy::correct(collection)),
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use sqlx::types::Json;
 use sqlx::{PgConnection, Row};
 
+use super::remedy;
 use crate::Error;
 
 /// What is known of a collection by its audits and sentinels.
@@ -32,7 +33,27 @@ pub struct Verified {
 impl Verified {
     /// How many differed at the last audit.
     pub fn differed(&self) -> u64 {
-        self.counts.iter().filter(|(name, _)| *name != "pending" && *name != "unknown").map(|(_, count)| count).sum()
+        self.mendable() + self.given_up()
+    }
+
+    /// How many of these a repair can schedule.
+    pub fn mendable(&self) -> u64 {
+        remedy::mendable(&self.counts)
+    }
+
+    /// How many had been given up: a dead letter says why.
+    pub fn given_up(&self) -> u64 {
+        remedy::given_up(&self.counts)
+    }
+
+    /// The command that repairs what can be scheduled.
+    pub fn repair(&self, collection: &str) -> String {
+        remedy::repair(collection, &self.counts)
+    }
+
+    /// What to do about those that were given up.
+    pub fn correct(&self, collection: &str) -> String {
+        remedy::correct(collection)
     }
 }
 

@@ -243,6 +243,44 @@ async fn a_difference_that_a_job_will_heal_is_pending_and_one_that_was_given_up_
     assert_eq!((found(&report), report.pending, report.scheduled), (BTreeMap::from([("dead", 1)]), 1, 0), "{report:?}");
     assert_eq!(report.examples[0].key, dead);
     world.settle_and_compare_but_the_dead(&open).await;
+
+    // a repair schedules nothing, so nobody is told to try one
+    for words in [&["audit", "annotation"][..], &["audit", "annotation", "--repair"], &["status"], &["check"]] {
+        let (code, said, errors) = world.run(words).await;
+        assert_eq!(code, 1, "{words:?} {said}{errors}");
+        assert!(said.contains("catchword dead list --collection annotation says why; correct the rows"), "{words:?} {said}");
+        assert!(said.contains("catchword dead replay --collection annotation") && !said.contains("--repair"), "{words:?} {said}");
+    }
+    // where there is both, both are told
+    world.http("DELETE", &format!("/{}/_doc/{open}", world.index("annotation")), None).await;
+    for words in [&["audit", "annotation"][..], &["status"], &["check"]] {
+        let (_, said, _) = world.run(words).await;
+        assert!(said.contains("catchword audit annotation --repair") && said.contains("dead replay"), "{words:?} {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_only_the_content_shows_is_repaired_as_it_was_found() {
+    let world = World::new().await;
+    let key = world.in_step("acct:a", "one").await;
+    world.put_all([(key.clone(), world.revision(&key).await, json!({ "text": "not ours" }))], "external_gte").await;
+    let (code, said, _) = world.run(&["audit", "annotation", "--content"]).await;
+    assert!(code == 1 && said.contains("content   1"), "{said}");
+    let remedy = "catchword audit annotation --content --repair";
+    for words in [&["status"][..], &["check"]] {
+        let (_, shown, _) = world.run(words).await;
+        assert!(shown.contains(remedy), "{words:?} {shown}");
+    }
+    let advised = said.lines().find_map(|line| line.split_once("repair it: catchword ")).unwrap_or_else(|| panic!("{said}")).1;
+    let (code, said, _) = world.run(&advised.split(' ').collect::<Vec<_>>()).await;
+    assert!(code == 1 && said.contains("1 scheduled for repair"), "{said}");
+    eventually("it is healed", async || {
+        world.catchword.drain("test", &["annotation"]).await.unwrap();
+        world.jobs().await == 0
+    })
+    .await;
+    let (code, said, _) = world.run(&["audit", "annotation", "--content"]).await;
+    assert_eq!(code, 0, "{said}");
 }
 
 impl World {
@@ -278,7 +316,7 @@ async fn what_cannot_be_audited_is_said_and_nothing_is_written_down() {
         (&["audit", "--since", "yesterday"], "is not a time"),
         (&["audit", "--sample", "0"], "a share above 0"),
         (&["audit", "--rate", "0"], "at least 1 key a second"),
-        (&["audit", "--rate", "-1"], "at least 1 key a second"),
+        (&["audit", "--rate=-1"], "at least 1 key a second"),
         (&["audit", "annotation", "--index", "other-000001"], "other-000001 is no index of collection annotation; it has:"),
         (&["audit", "--resume", "7", "--repair"], "--resume"),
     ] {

@@ -3,7 +3,6 @@
 use super::super::thresholds::*;
 use super::super::{Check, CollectionFacts, Level};
 use super::words::{counted, jobs, span, unwell, well};
-use crate::audit::Verified;
 use crate::sync::WorkerRow;
 
 const START: &str = "start one: catchword worker";
@@ -161,16 +160,19 @@ fn lost_writes(collection: &CollectionFacts) -> Check {
 
 fn audit_drift(collection: &CollectionFacts) -> Check {
     let name = "CatchwordAuditDrift";
-    match collection.verified.as_ref().map_or(0, Verified::differed) {
-        0 => well(name, Some(collection), "the last audit found nothing"),
-        n => unwell(
-            name,
-            Some(collection),
-            format!("the last audit found {} that no job would have repaired", counted(i64::try_from(n).unwrap_or(i64::MAX), "difference")),
-            "catchword audit NAME --repair; if it finds some again, find out who writes to the index",
-        )
-        .named(&collection.name),
-    }
+    let Some(verified) = collection.verified.as_ref().filter(|verified| verified.differed() > 0) else {
+        return well(name, Some(collection), "the last audit found nothing");
+    };
+    let differences = counted(i64::try_from(verified.differed()).unwrap_or(i64::MAX), "difference");
+    let says = format!("the last audit found {differences} that no job would have repaired");
+    let repair = || format!("{}; if it finds some again, find out who writes to the index", verified.repair(&collection.name));
+    let correct = || verified.correct(&collection.name);
+    let remedy = match (verified.mendable(), verified.given_up()) {
+        (_, 0) => repair(),
+        (0, _) => correct(),
+        (_, dead) => format!("{}; {dead} given up: {}", repair(), correct()),
+    };
+    unwell(name, Some(collection), says, &remedy)
 }
 
 fn audit_stale(collection: &CollectionFacts) -> Check {

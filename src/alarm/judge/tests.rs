@@ -245,6 +245,16 @@ fn what_audits_and_sentinels_found_is_told_and_so_is_that_nobody_audits() {
         move |f: &mut Facts| f.collections[0].verified = Some(Verified { counts, ..Verified::default() })
     };
     fires("CatchwordAuditDrift", differed("missing"), differed("pending"));
+    for (kind, remedy, other) in [
+        ("missing", "catchword audit note --repair", "dead list"),
+        ("content", "catchword audit note --content --repair", "dead list"),
+        ("dead", "catchword dead list --collection note", "--repair"),
+    ] {
+        let mut facts = facts();
+        differed(kind)(&mut facts);
+        let drift = judge(&facts).into_iter().find(|check| check.name == "CatchwordAuditDrift").unwrap();
+        assert!(drift.remedy.contains(remedy) && !drift.remedy.contains(other), "{kind}: {}", drift.remedy);
+    }
     let lost = |lost: Option<&str>| {
         let lost_lately = lost.map(str::to_owned);
         move |f: &mut Facts| f.collections[0].verified = Some(Verified { lost_lately, ..Verified::default() })
