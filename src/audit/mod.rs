@@ -34,8 +34,8 @@ pub use report::{Example, Report};
 pub use verified::{Verified, verified};
 
 use crate::collection::{self, Collection};
-use crate::elastic::Target;
-use crate::{Catchword, Error, Inner};
+use crate::elastic::{Answer, Target};
+use crate::{Catchword, Error, Inner, elastic};
 use ledger::{Ledger, Stage};
 use lock::Lock;
 use pace::Pacer;
@@ -73,8 +73,10 @@ impl Catchword {
     /// The same, watched and with a way to stop it between two pieces.
     pub async fn audit_watched(&self, request: &Request, watch: Watch<'_>, stop: &CancellationToken) -> Result<Report, Error> {
         let (collection, targets) = self.audited(&request.collection, request.target.as_deref()).await?;
-        if request.content {
-            self.require_sources(&targets).await?;
+        if request.content
+            && let Err(error) = self.require_sources(&targets).await
+        {
+            return Err(self.with_remedy(&collection, &targets, error).await);
         }
         let ledger = Ledger::begin(&self.inner.pool, request, &targets).await?;
         self.run(collection, targets, ledger, request.rate, watch, stop).await
@@ -138,13 +140,25 @@ impl Catchword {
         };
         let mut run = Run { inner: &self.inner, collection, targets, ledger, pacer: Pacer::new(rate), expected: None, watch, stop };
         run.expected = run.estimate().await;
-        loop {
-            match run.ledger.stage {
-                Stage::Rows | Stage::Records => run.keys().await?,
-                Stage::Documents(n) if n < run.targets.len() && run.ledger.since.is_none() => run.documents(n).await?,
-                Stage::Documents(_) => return run.finish().await,
+        match run.walk().await {
+            Ok(()) => run.finish().await,
+            Err(error) => Err(self.with_remedy(&run.collection, &run.targets, error).await),
+        }
+    }
+
+    /// An index that is gone or lacks an alias is told as `status` tells it: with what to run.
+    async fn with_remedy(&self, collection: &Collection, targets: &[Target], error: Error) -> Error {
+        if !matches!(error, Error::Elastic(elastic::Error::Request { answer: Answer::Blocked(_), .. })) {
+            return error;
+        }
+        for target in targets {
+            match self.inner.elastic.belongs(target, &collection.targets, &collection.alias, collection.installation).await {
+                // it cannot say more
+                Ok(()) | Err(elastic::Error::Request { .. }) => {}
+                Err(found) => return found.into(),
             }
         }
+        error
     }
 }
 
@@ -162,6 +176,17 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// All stages, from where it stands to the end.
+    async fn walk(&mut self) -> Result<(), Error> {
+        loop {
+            match self.ledger.stage {
+                Stage::Rows | Stage::Records => self.keys().await?,
+                Stage::Documents(n) if n < self.targets.len() && self.ledger.since.is_none() => self.documents(n).await?,
+                Stage::Documents(_) => return Ok(()),
+            }
+        }
+    }
+
     fn check_stop(&self) -> Result<(), Error> {
         if self.stop.is_cancelled() { Err(Error::Stopped) } else { Ok(()) }
     }

@@ -3,43 +3,79 @@
 use std::sync::OnceLock;
 
 use anyhow::{bail, ensure};
+use tokio_util::sync::CancellationToken;
 
 use super::args::{Args, Audit};
 use super::progress::Progress;
 use super::reindex::{on_interrupt, time};
-use super::{End, print_json, say};
-use crate::audit::{Report, Request, unfinished};
+use super::{End, print_json, say, sentence};
+use crate::audit::{Report, Request, Unfinished, unfinished};
+use crate::printable::printable;
 use crate::{Catchword, Error, crash};
 
+/// An audit that is to be run.
+enum Asked {
+    Anew(Request),
+    /// One that was cut short.
+    Again(Unfinished),
+}
+
+impl Asked {
+    fn collection(&self) -> &str {
+        match self {
+            Asked::Anew(request) => &request.collection,
+            Asked::Again(unfinished) => &unfinished.collection,
+        }
+    }
+}
+
+/// One collection after the other. One that fails keeps the others neither from being compared nor from being told.
 pub(super) async fn run(args: &Args, options: &Audit) -> anyhow::Result<End> {
     let catchword = args.open()?;
     super::check_database(&catchword).await?;
-    let mut reports = Vec::new();
-    if let Some(number) = options.resume {
-        let Some(id) = newest(&catchword, options, number).await? else { return Ok(End::Unknown) };
-        reports.push(one(&catchword, options, Err(id)).await?);
-    } else {
-        for request in requests(&catchword, options)? {
-            reports.push(one(&catchword, options, Ok(request)).await?);
-        }
+    let all = match options.resume {
+        Some(number) => newest(&catchword, options, number).await?.map(Asked::Again).into_iter().collect(),
+        None => requests(&catchword, options)?,
+    };
+    if all.is_empty() {
+        return Ok(End::Unknown);
+    }
+    let stop = on_interrupt()?;
+    let (mut reports, mut end) = (Vec::new(), End::Done);
+    for asked in all {
+        let told = match one(&catchword, options, &asked, &stop).await {
+            Ok(report) => {
+                if !options.json {
+                    say(&report)?;
+                }
+                let told = judged(&report);
+                reports.push(report);
+                told
+            }
+            Err(error) => Err(error),
+        };
+        end = end.max(told.unwrap_or_else(|error| {
+            eprintln!("catchword: {}", printable(&format!("{}: {}", asked.collection(), sentence(&error))));
+            End::Unknown
+        }));
     }
     if options.json {
         print_json(&reports)?;
-    } else {
-        for report in &reports {
-            say(report)?;
-        }
     }
-    let unknown: u64 = reports.iter().map(|report| report.unknown).sum();
-    match reports.iter().map(Report::differ).sum::<u64>() {
-        0 if unknown > 0 => bail!("{unknown} keys could not be told; repeat it when both servers are well"),
-        0 => Ok(End::Done),
+    Ok(end)
+}
+
+/// What it comes to. A difference that was seen is one, whatever else could not be.
+fn judged(report: &Report) -> anyhow::Result<End> {
+    match (report.differ(), report.unknown) {
+        (0, 0) => Ok(End::Done),
+        (0, unknown) => bail!("{unknown} keys could not be told; repeat it when both servers are well"),
         _ => Ok(End::Not),
     }
 }
 
 /// One for each collection that was meant.
-fn requests(catchword: &Catchword, options: &Audit) -> anyhow::Result<Vec<Request>> {
+fn requests(catchword: &Catchword, options: &Audit) -> anyhow::Result<Vec<Asked>> {
     let config = catchword.config();
     let collections = match options.collection.as_deref() {
         Some(name) => vec![config.collection(Some(name))?],
@@ -61,41 +97,39 @@ fn requests(catchword: &Catchword, options: &Audit) -> anyhow::Result<Vec<Reques
         reason: "operator".into(),
     };
     ensure!(!collections.is_empty(), "no collection is configured");
-    Ok(collections.iter().map(|collection| request(&collection.name)).collect())
+    Ok(collections.iter().map(|collection| Asked::Anew(request(&collection.name))).collect())
 }
 
 /// The audit to go on with, and a word about it.
-async fn newest(catchword: &Catchword, options: &Audit, number: Option<i64>) -> anyhow::Result<Option<i64>> {
+async fn newest(catchword: &Catchword, options: &Audit, number: Option<i64>) -> anyhow::Result<Option<Unfinished>> {
     let name = options.collection.as_deref();
     if name.is_some() {
         catchword.config().collection(name)?;
     }
     let mut connection = catchword.pool().acquire().await.map_err(Error::from)?;
-    match unfinished(&mut connection, name, number).await?.first() {
-        Some(found) => {
-            eprintln!("resuming {found}");
-            Ok(Some(found.id))
-        }
+    let found = unfinished(&mut connection, name, number).await?.into_iter().next();
+    match &found {
+        Some(found) => eprintln!("resuming {found}"),
         None => {
             let which = number.map_or(String::new(), |n| format!(" {n}")) + &name.map_or(String::new(), |name| format!(" of {name}"));
             eprintln!("catchword: there is no unfinished audit{which}; nothing was compared");
-            Ok(None)
         }
     }
+    Ok(found)
 }
 
-/// Begins one, or goes on with one by its number. An interrupt stops it between two pieces; it can be resumed.
-async fn one(catchword: &Catchword, options: &Audit, what: Result<Request, i64>) -> anyhow::Result<Report> {
-    let stop = on_interrupt()?;
+/// Begins one, or goes on with one. An interrupt stops it between two pieces; it can be resumed. Those after it are not begun.
+async fn one(catchword: &Catchword, options: &Audit, asked: &Asked, stop: &CancellationToken) -> anyhow::Result<Report> {
+    ensure!(!stop.is_cancelled(), "interrupted; it was not compared");
     let (progress, id) = (OnceLock::new(), OnceLock::new());
     let watch = |report: &Report| {
         _ = id.set(report.audit);
         progress.get_or_init(|| Progress::start(report.expected.map(|n| n as i64), "compared")).at(report.looked as i64);
         crash::point("audit-watched");
     };
-    let ended = match what {
-        Ok(request) => catchword.audit_watched(&request, &watch, &stop).await,
-        Err(id) => catchword.resume_audit(id, options.rate, &watch, &stop).await,
+    let ended = match asked {
+        Asked::Anew(request) => catchword.audit_watched(request, &watch, stop).await,
+        Asked::Again(unfinished) => catchword.resume_audit(unfinished.id, options.rate, &watch, stop).await,
     };
     if let Some(progress) = progress.get() {
         progress.finish();

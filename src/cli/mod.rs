@@ -30,7 +30,8 @@ use crate::printable::printable;
 use crate::{Catchword, collection, migrate as schema};
 use args::{Args, Command};
 
-/// How a command ended.
+/// How a command ended, the worst last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum End {
     Done,
     /// Nothing to do, or not well.

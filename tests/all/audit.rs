@@ -334,6 +334,22 @@ async fn what_cannot_be_audited_is_said_and_nothing_is_written_down() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_collection_that_cannot_be_told_keeps_no_other_from_being_told() {
+    let world = World::new().await;
+    world.in_step("acct:a", "one").await;
+    world.http("DELETE", &format!("/{}", world.index("annotation")), None).await;
+    let remedy = format!("annotation: there is no index {}", world.index("annotation"));
+    for words in [&["audit"][..], &["audit", "--content"], &["audit", "annotation"]] {
+        let (code, said, errors) = world.run(words).await;
+        assert!(code == 2 && errors.contains(&remedy) && errors.contains("run `catchword migrate`"), "{words:?} {code} {said}{errors}");
+        assert_eq!(said.contains("bystander\n  compared"), words.len() == 1 || words[1] == "--content", "{words:?} {said}");
+    }
+    let (code, said, _) = world.run(&["audit", "--json"]).await;
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, said.as_array().unwrap().len(), &said[0]["collection"]), (2, 1, &json!("bystander")), "{said:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_gives_few_at_once_is_walked_in_smaller_pages() {
     let world = World::new().await;
     for text in ["one", "two", "three", "four", "five"] {
