@@ -12,6 +12,7 @@ mod content;
 mod documents;
 mod ghosts;
 mod glance;
+mod held;
 mod keys;
 mod kind;
 mod ledger;
@@ -36,6 +37,7 @@ pub use verified::{Verified, verified};
 use crate::collection::{self, Collection};
 use crate::elastic::{Answer, Target};
 use crate::{Catchword, Error, Inner, elastic};
+use held::Held;
 use ledger::{Ledger, Stage};
 use lock::Lock;
 use pace::Pacer;
@@ -214,8 +216,9 @@ impl Run<'_> {
     }
 
     async fn finish(mut self) -> Result<Report, Error> {
+        let Held { paused, blocked } = self.held().await?;
         self.ledger.finish(&self.inner.pool).await?;
-        let report = self.report();
+        let report = Report { paused, blocked, ..self.report() };
         (self.watch)(&report);
         Ok(report)
     }

@@ -29,6 +29,14 @@ pub struct Report {
     pub repair: bool,
     /// Were the documents themselves compared?
     pub content: bool,
+    /// Only rows of the period since then were compared.
+    pub since: Option<DateTime<Utc>>,
+    /// Only this share of the keys was.
+    pub sample: Option<f64>,
+    /// Since when, by whom and why the work on it is paused, asked at the end.
+    pub paused: Option<String>,
+    /// Why it cannot be worked on, asked at the end.
+    pub blocked: Option<String>,
     pub examples: Vec<Example>,
     /// What was committed before is what is compared.
     pub asked_at: DateTime<Utc>,
@@ -57,6 +65,24 @@ impl Report {
     pub fn is_in_step(&self) -> bool {
         self.differ() == 0 && self.unknown == 0
     }
+
+    /// Why it cannot be told whether both sides agree, with what to do. None: it can. A difference that was seen is one, whatever else
+    /// was not.
+    pub fn untold(&self) -> Option<String> {
+        let Report { collection, unknown, pending, .. } = self;
+        if self.differ() > 0 {
+            return None;
+        }
+        let nothing = self.looked == 0;
+        match (&self.paused, &self.blocked) {
+            _ if *unknown > 0 => Some(format!("{unknown} keys could not be told; repeat it when both servers are well")),
+            _ if nothing && self.since.is_some() => Some("nothing was compared: no row is of that period; take an earlier --since".into()),
+            _ if nothing && self.sample.is_some() => Some("nothing was compared: so small a share is no key; take a larger --sample".into()),
+            (Some(_), _) if *pending > 0 => Some(format!("what is pending waits while it is paused; go on: catchword resume {collection}")),
+            (None, Some(_)) if *pending > 0 => Some("what is pending waits while it is blocked; mend that first".into()),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Report {
@@ -74,14 +100,21 @@ impl fmt::Display for Report {
             }
         }
         if self.pending > 0 {
-            writeln!(f, "  pending   {}: a job is open for each, and will look at it", self.pending)?;
+            let held = self.paused.is_some() || self.blocked.is_some();
+            let looked_at = if held { "" } else { ", and will look at it" };
+            writeln!(f, "  pending   {}: a job is open for each{looked_at}", self.pending)?;
         }
         if self.unknown > 0 {
-            writeln!(f, "  unknown   {}: neither side could be asked about these; repeat it later", self.unknown)?;
+            writeln!(f, "  unknown   {}: neither side could be asked about these", self.unknown)?;
         }
-        match (self.differ(), self.unknown) {
-            (0, 0) => writeln!(f, "  in step"),
-            (0, _) => writeln!(f, "  could not tell"),
+        for (word, why) in [("paused", &self.paused), ("blocked", &self.blocked)] {
+            if let Some(why) = why {
+                writeln!(f, "  {word:<9} {}", printable(why))?;
+            }
+        }
+        match (self.differ(), self.untold()) {
+            (0, None) => writeln!(f, "  in step"),
+            (0, Some(why)) => writeln!(f, "  could not tell: {why}"),
             _ => self.say_what_to_do(f),
         }
     }
@@ -99,5 +132,56 @@ impl Report {
             0 => Ok(()),
             dead => writeln!(f, "  {dead} given up; {}", remedy::correct(collection)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        Report {
+            audit: 1,
+            collection: "note".into(),
+            indices: vec!["note-000001".into()],
+            looked: 10,
+            expected: None,
+            differences: Counts::new(),
+            pending: 0,
+            unknown: 0,
+            scheduled: 0,
+            repair: false,
+            content: false,
+            since: None,
+            sample: None,
+            paused: None,
+            blocked: None,
+            examples: Vec::new(),
+            asked_at: DateTime::UNIX_EPOCH,
+            finished_at: None,
+        }
+    }
+
+    #[test]
+    fn in_step_is_said_only_of_what_was_compared_and_is_worked_on() {
+        let (paused, blocked, since) = (Some("by mina: moving".to_owned()), Some("closed".to_owned()), Some(DateTime::UNIX_EPOCH));
+        for (what, report, untold) in [
+            ("all of it", report(), false),
+            ("an empty table", Report { looked: 0, ..report() }, false),
+            ("no row since", Report { looked: 0, since, ..report() }, true),
+            ("some rows since", Report { since, ..report() }, false),
+            ("no key of a share", Report { looked: 0, sample: Some(1e-9), ..report() }, true),
+            ("jobs that are worked on", Report { pending: 3, ..report() }, false),
+            ("jobs of a pause", Report { pending: 3, paused: paused.clone(), ..report() }, true),
+            ("jobs that are blocked", Report { pending: 3, blocked, ..report() }, true),
+            ("a pause without jobs", Report { paused, ..report() }, false),
+            ("keys that nobody could be asked about", Report { unknown: 1, ..report() }, true),
+        ] {
+            let last = if untold { "could not tell: " } else { "in step" };
+            assert_eq!(report.untold().is_some(), untold, "{what}");
+            assert!(report.to_string().lines().last().unwrap().trim().starts_with(last), "{what}: {report}");
+        }
+        let differs = Report { differences: [("missing".to_owned(), 1)].into(), unknown: 1, ..report() };
+        assert_eq!(differs.untold(), None);
     }
 }

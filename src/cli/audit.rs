@@ -65,11 +65,11 @@ pub(super) async fn run(args: &Args, options: &Audit) -> anyhow::Result<End> {
     Ok(end)
 }
 
-/// What it comes to. A difference that was seen is one, whatever else could not be.
+/// What it comes to.
 fn judged(report: &Report) -> anyhow::Result<End> {
-    match (report.differ(), report.unknown) {
-        (0, 0) => Ok(End::Done),
-        (0, unknown) => bail!("{unknown} keys could not be told; repeat it when both servers are well"),
+    match (report.differ(), report.untold()) {
+        (0, None) => Ok(End::Done),
+        (0, Some(why)) => bail!(why),
         _ => Ok(End::Not),
     }
 }

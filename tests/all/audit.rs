@@ -350,6 +350,35 @@ async fn a_collection_that_cannot_be_told_keeps_no_other_from_being_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn in_step_is_not_said_of_what_nobody_compared_or_works_on() {
+    let world = World::new().await;
+    world.in_step("acct:a", "one").await;
+    for words in [&["audit", "annotation", "--since", "2999-01-01"][..], &["audit", "annotation", "--sample", "1e-9"]] {
+        let (code, said, errors) = world.run(words).await;
+        assert!(code == 2 && !said.contains("in step") && errors.contains("nothing was compared"), "{words:?} {code} {said}{errors}");
+    }
+    world.annotate("acct:a", "two").await;
+    let (code, said, _) = world.run(&["audit", "annotation"]).await;
+    assert!(code == 0 && said.contains("pending   1: a job is open for each, and will look at it"), "{code} {said}");
+
+    world.sql("insert into catchword.pause (collection, by, reason) values ('annotation', 'mina', 'moving')").await;
+    let (code, said, errors) = world.run(&["audit", "annotation"]).await;
+    assert!(code == 2 && said.contains("by mina: moving") && !said.contains("in step"), "{code} {said}");
+    assert!(errors.contains("catchword resume annotation"), "{errors}");
+    world.sql("delete from catchword.pause").await;
+
+    let blocked = "insert into catchword.worker (id, host, version, collections, blocked)
+                   values (gen_random_uuid(), 'h', '1', '{annotation}', '{\"annotation\": \"its index is closed\"}')";
+    world.sql(blocked).await;
+    let (code, said, errors) = world.run(&["audit", "annotation"]).await;
+    assert!(code == 2 && said.contains("blocked   its index is closed") && errors.contains("mend that first"), "{code} {said}{errors}");
+    // what is paused and has nothing pending is in step
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    let (code, said, _) = world.run(&["audit", "annotation"]).await;
+    assert!(code == 0 && said.contains("in step"), "{code} {said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_gives_few_at_once_is_walked_in_smaller_pages() {
     let world = World::new().await;
     for text in ["one", "two", "three", "four", "five"] {
