@@ -279,6 +279,7 @@ fn verified(name: &str, audit: &Verified) -> String {
     let at = at.format("%Y-%m-%d %H:%M UTC");
     let mended = match (audit.mendable(), audit.scheduled) {
         (0, _) => format!("up to {at}"),
+        (_, scheduled @ 1..) if audit.healing => format!("up to {at}, {scheduled} scheduled for repair"),
         (_, repaired @ 1..) => format!("up to {at}, {repaired} repaired"),
         (differ, 0) => format!("not: {differ} differed at {at}; repair them: {}", audit.repair(name)),
     };

@@ -8,7 +8,7 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, Row};
 
 use super::remedy;
-use crate::Error;
+use crate::{Error, job};
 
 /// What is known of a collection by its audits and sentinels.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -20,6 +20,8 @@ pub struct Verified {
     pub counts: BTreeMap<String, u64>,
     /// How many it scheduled for repair.
     pub scheduled: u64,
+    /// Is a job of a repair still open?
+    pub healing: bool,
     /// How many all audits that are kept have scheduled.
     pub repaired: u64,
     pub running: bool,
@@ -59,14 +61,17 @@ impl Verified {
 
 /// Reads it. None: the collection is not attached.
 pub async fn verified(connection: &mut PgConnection, collection: &str) -> Result<Option<Verified>, Error> {
-    let row = sqlx::query(include_str!("verified.sql")).bind(collection).fetch_optional(connection).await?;
+    let row = sqlx::query(include_str!("verified.sql")).bind(collection).fetch_optional(&mut *connection).await?;
     let Some(row) = row else { return Ok(None) };
     let number = |n: Option<i64>| n.and_then(|n| n.try_into().ok()).unwrap_or(0);
+    let scheduled = number(row.try_get("scheduled")?);
+    let healing = scheduled > 0 && job::open_audit(connection, collection).await?;
     Ok(Some(Verified {
         verified_up_to: row.try_get("asked_at")?,
         finished_at: row.try_get("finished_at")?,
         counts: row.try_get::<Option<Json<BTreeMap<String, u64>>>, _>("counts")?.map(|counts| counts.0).unwrap_or_default(),
-        scheduled: number(row.try_get("scheduled")?),
+        scheduled,
+        healing,
         repaired: number(row.try_get("repaired")?),
         running: row.try_get("running")?,
         lost: row.try_get("lost")?,

@@ -10,6 +10,7 @@ mod estimate;
 mod letters;
 mod of_key;
 mod of_tag;
+mod open_audit;
 mod postpone;
 mod push_back;
 mod settle;
@@ -24,6 +25,7 @@ pub use dead::{Group, Letter, Which, dead_groups, dead_letters, discard, replay}
 pub use letters::{clear_letters, old_letters};
 pub use of_key::{Dead, Open, dead_of_key, open_of_key};
 pub use of_tag::{OfTag, OpenOfTag, Place, of_tag, open_of_tag};
+pub use open_audit::open_audit;
 pub use postpone::postpone;
 pub use push_back::{Charge, Due, MAX_ATTEMPTS, push_back};
 pub use settle::{Fresh, settle};

@@ -274,11 +274,15 @@ async fn what_only_the_content_shows_is_repaired_as_it_was_found() {
     let advised = said.lines().find_map(|line| line.split_once("repair it: catchword ")).unwrap_or_else(|| panic!("{said}")).1;
     let (code, said, _) = world.run(&advised.split(' ').collect::<Vec<_>>()).await;
     assert!(code == 1 && said.contains("1 scheduled for repair"), "{said}");
+    let (_, said, _) = world.run(&["status"]).await;
+    assert!(said.contains("1 scheduled for repair") && !said.contains("repaired"), "{said}");
     eventually("it is healed", async || {
         world.catchword.drain("test", &["annotation"]).await.unwrap();
         world.jobs().await == 0
     })
     .await;
+    let (_, said, _) = world.run(&["status"]).await;
+    assert!(said.contains("1 repaired"), "{said}");
     let (code, said, _) = world.run(&["audit", "annotation", "--content"]).await;
     assert_eq!(code, 0, "{said}");
 }
