@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::{Counts, Kind, remedy};
 use crate::printable::printable;
 
+/// Characters of a key that are shown; the JSON has all of them.
+const SHOWN: usize = 80;
+
 /// What an audit found, or has found so far.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -94,7 +97,7 @@ impl fmt::Display for Report {
             if count > 0 {
                 writeln!(f, "  {:<9} {count}: {}", kind.name(), kind.means())?;
                 for example in self.examples.iter().filter(|example| example.kind == kind).take(3) {
-                    let (key, index) = (printable(&example.key), &example.index);
+                    let (key, index) = (quoted(&example.key), &example.index);
                     writeln!(f, "            {key}: Postgres {}, {index} {}", example.postgres, example.elasticsearch)?;
                 }
             }
@@ -117,6 +120,14 @@ impl fmt::Display for Report {
             (0, Some(why)) => writeln!(f, "  could not tell: {why}"),
             _ => self.say_what_to_do(f),
         }
+    }
+}
+
+/// A key for people: an empty one is seen, and a long one leaves room for the rest.
+fn quoted(key: &str) -> String {
+    match key.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("\"{}\"…", printable(&key[..end])),
+        None => format!("\"{}\"", printable(key)),
     }
 }
 
@@ -160,6 +171,14 @@ mod tests {
             asked_at: DateTime::UNIX_EPOCH,
             finished_at: None,
         }
+    }
+
+    #[test]
+    fn a_key_is_seen_where_it_begins_and_ends_and_fills_no_screen() {
+        assert_eq!(quoted(""), r#""""#);
+        assert_eq!(quoted(" a\n"), r#"" a\n""#);
+        assert_eq!(quoted(&"é".repeat(80)), format!("\"{}\"", "é".repeat(80)));
+        assert_eq!(quoted(&"é".repeat(513)), format!("\"{}\"…", "é".repeat(80)));
     }
 
     #[test]
