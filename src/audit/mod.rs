@@ -193,8 +193,12 @@ impl Run<'_> {
         if self.stop.is_cancelled() { Err(Error::Stopped) } else { Ok(()) }
     }
 
-    /// About how much there is to look at; a guess is good enough for a progress bar, and none is no harm.
+    /// About how much there is to look at; a guess is good enough for a progress bar, and none is no harm. How much there is of a period
+    /// nobody knows.
     async fn estimate(&self) -> Option<u64> {
+        if self.ledger.since.is_some() {
+            return None;
+        }
         let mut connection = self.inner.pool.acquire().await.ok()?;
         let (rows, records) = self.collection.estimate(&mut connection).await.ok()?;
         drop(connection);
@@ -204,7 +208,7 @@ impl Run<'_> {
         }
         let indices = self.targets.len() as u64;
         let rows = rows.unwrap_or(documents / indices.max(1));
-        Some(rows + records + if self.ledger.since.is_some() { 0 } else { documents })
+        Some(((rows + records + documents) as f64 * self.ledger.sample.unwrap_or(1.0)).ceil() as u64)
     }
 
     fn report(&self) -> Report {

@@ -80,7 +80,9 @@ impl Report {
         match (&self.paused, &self.blocked) {
             _ if *unknown > 0 => Some(format!("{unknown} keys could not be told; repeat it when both servers are well")),
             _ if nothing && self.since.is_some() => Some("nothing was compared: no row is of that period; take an earlier --since".into()),
-            _ if nothing && self.sample.is_some() => Some("nothing was compared: so small a share is no key; take a larger --sample".into()),
+            _ if nothing && self.sample.is_some() => {
+                Some("nothing was compared: so small a share is no key; take a larger --sample".into())
+            }
             (Some(_), _) if *pending > 0 => Some(format!("what is pending waits while it is paused; go on: catchword resume {collection}")),
             (None, Some(_)) if *pending > 0 => Some("what is pending waits while it is blocked; mend that first".into()),
             _ => None,
@@ -123,14 +125,6 @@ impl fmt::Display for Report {
     }
 }
 
-/// A key for people: an empty one is seen, and a long one leaves room for the rest.
-fn quoted(key: &str) -> String {
-    match key.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("\"{}\"…", printable(&key[..end])),
-        None => format!("\"{}\"", printable(key)),
-    }
-}
-
 impl Report {
     fn say_what_to_do(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report { collection, differences, scheduled, .. } = self;
@@ -143,6 +137,14 @@ impl Report {
             0 => Ok(()),
             dead => writeln!(f, "  {dead} given up; {}", remedy::correct(collection)),
         }
+    }
+}
+
+/// A key for people: an empty one is seen, and a long one leaves room for the rest.
+fn quoted(key: &str) -> String {
+    match key.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("\"{}\"…", printable(&key[..end])),
+        None => format!("\"{}\"", printable(key)),
     }
 }
 

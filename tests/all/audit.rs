@@ -305,7 +305,9 @@ async fn an_audit_of_some_looks_at_some() {
     let some = world.catchword.audit(&Request { sample: Some(0.2), ..whole() }).await.unwrap();
     assert!((1..400).contains(&some.differ()), "{some:?}");
     let one = Request { target: Some(world.index("annotation")), ..whole() };
-    assert_eq!(world.catchword.audit(&one).await.unwrap().differ(), 500);
+    let one = world.catchword.audit(&one).await.unwrap();
+    assert_eq!(one.differ(), 500);
+    assert!(some.expected.unwrap() * 3 < one.expected.unwrap(), "a fifth is expected: {:?} of {:?}", some.expected, one.expected);
     // only a whole one verifies
     assert_eq!(world.one::<i64>("select count(*) from catchword.audit where whole").await, 0);
 }
