@@ -173,6 +173,8 @@ async fn a_traced_store_leaves_its_trace_in_the_job_and_a_span_of_its_direct_wri
     let world = World::new().await;
     let kept = Kept::default();
     let provider = SdkTracerProvider::builder().with_simple_exporter(kept.clone()).build();
+    // beside a single subscriber, what other tests' threads meet first is taken to interest nobody (tracing-core 0.1)
+    let _another = tracing::Dispatch::new(tracing_subscriber::registry());
     let subscriber = tracing_subscriber::registry().with(tracing_opentelemetry::layer().with_tracer(provider.tracer("test")));
     let insert = "insert into annotation (userid, target_uri, target_uri_normalized) values ('acct:a', 'u', 'u') returning id";
     let store = async |request: bool| -> SpanContext {
