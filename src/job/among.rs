@@ -30,10 +30,9 @@ pub async fn open_among(connection: &mut PgConnection, collection: &str, keys: &
     Ok(OpenAmong { keys: found.into_iter().collect(), touches: row.try_get("touches")? })
 }
 
-/// How many keys have documents that no index can have, whatever its mapping: dead letters say so.
-pub async fn lacking_anywhere(connection: &mut PgConnection, collection: &str) -> Result<u64, Error> {
-    let keys: i64 = sqlx::query_scalar(include_str!("lacking_anywhere.sql")).bind(collection).fetch_one(connection).await?;
-    Ok(keys.try_into().unwrap_or(0))
+/// Does each dead letter of a collection tell of a document that no index can have, whatever its mapping?
+pub async fn unindexable_alone(connection: &mut PgConnection, collection: &str) -> Result<bool, Error> {
+    Ok(sqlx::query_scalar(include_str!("unindexable_alone.sql")).bind(collection).fetch_one(connection).await?)
 }
 
 /// Which of these keys have a dead letter.

@@ -16,7 +16,7 @@ mod push_back;
 mod settle;
 mod storage;
 
-pub use among::{OpenAmong, dead_among, lacking_anywhere, open_among, schedule_audit};
+pub use among::{OpenAmong, dead_among, open_among, schedule_audit, unindexable_alone};
 pub use bury::{Burial, Reason, bury};
 pub use census::{CENSUS_LIMIT, Census, Letters, census, letters, unserved};
 pub use claim::{Cursor, Job, claim};

@@ -8,7 +8,7 @@ use crate::{Error, collection, job};
 const AUDITS: u32 = 3;
 
 impl Run<'_> {
-    /// Puts back what was off while it was filled, and audits it. Only an audit that finds nothing lets readers see it.
+    /// Puts back what was off while it was filled, and audits it. Readers see it only if it lacks nothing that an index can have.
     pub(super) async fn verify(&self, rebuild: &Rebuild) -> Result<(), Error> {
         let (plan, new) = (self.index_plan(rebuild).await?, rebuild.new_target());
         while !self.elastic().make_fit(&plan, &new, &rebuild.old_target()).await? {
@@ -20,27 +20,27 @@ impl Run<'_> {
         self.refuse_two_views(rebuild).await?;
         self.elastic().refresh(&new).await?;
         let mut found = self.audit(rebuild).await?;
-        for _ in 1..AUDITS {
+        for audit in 1.. {
             if self.is_fit(rebuild, &found).await? {
+                return self.step(rebuild, Stage::Swap).await;
+            }
+            if audit == AUDITS {
                 break;
             }
             self.catchword.drain("rebuild", &[&rebuild.collection]).await?;
             found = self.audit(rebuild).await?;
         }
-        match self.is_fit(rebuild, &found).await? {
-            true => self.step(rebuild, Stage::Swap).await,
-            false => Err(out_of_step(rebuild, &found)),
-        }
+        Err(out_of_step(rebuild, &found))
     }
 
-    /// In step; or it lacks only what no index can have: the old one lacks it too.
+    /// In step; or it lacks only what no index can have: the old one lacks it too. While a document is refused, by whichever of them, it
+    /// is not told which of the dead letters are whose.
     async fn is_fit(&self, rebuild: &Rebuild, found: &Report) -> Result<bool, Error> {
         let dead = found.differences.get(Kind::Dead.name()).copied().unwrap_or(0);
-        if found.is_in_step() || dead == 0 || dead < found.differ() || found.unknown > 0 {
-            return Ok(found.is_in_step());
+        match found.is_in_step() || dead < found.differ() || found.unknown > 0 {
+            true => Ok(found.is_in_step()),
+            false => job::unindexable_alone(&mut *self.pool().acquire().await?, &rebuild.collection).await,
         }
-        let lacking = job::lacking_anywhere(&mut *self.pool().acquire().await?, &rebuild.collection).await?;
-        Ok(lacking >= dead)
     }
 
     /// A view that changed while the new index was filled has left documents of both definitions in it, under numbers that agree.

@@ -104,6 +104,28 @@ async fn what_no_index_can_have_keeps_none_from_being_swapped_in() {
     assert_eq!(world.found("annotation").await, [key]);
 }
 
+/// Letters of other keys must not be taken for those of the documents that it refuses.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_new_index_refuses_keeps_it_out_however_many_letters_there_were() {
+    let world = World::new().await;
+    world.in_step("acct:a", "words").await;
+    world
+        .sql(
+            "insert into catchword.dead_job (id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, reason)
+             select -n, 'index', 'annotation', 'bad ' || n, now(), now(), now(), 1, 'test', 0, 'bad_key' from generate_series(1, 5) n",
+        )
+        .await;
+    let mapping = world.mapping(|file| file["mappings"]["properties"]["text"] = json!({ "type": "long" }));
+    assert_eq!(world.run(&["rebuild", "annotation", "--mapping", &mapping]).await.0, 2);
+    world.sql("update catchword.job set attempts = 4, scheduled_at = now()").await;
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    assert_eq!(world.one::<i64>("select count(*) from catchword.dead_job where reason = 'refused'").await, 1);
+    let (code, said, errors) = world.run(super::KEEP).await;
+    assert_eq!(code, 2, "{said}{errors}");
+    assert!(errors.contains("is not in step and is not swapped in: 1 dead"), "{errors}");
+    assert_eq!(world.found("annotation").await.len(), 1, "readers see the old one");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_view_that_changes_while_the_new_index_is_filled_is_refused_until_all_is_written_anew() {
     let world = World::new().await;
