@@ -3,9 +3,11 @@
 
 comment on schema catchword is 'keeps Elasticsearch in step with the tables of this database';
 
--- One sequence for all collections. It steps by two: a row's revision is even, a delete's is the odd number above one.
+-- One sequence for all collections. It steps by four. A row has the number that was drawn, n; the delete of a row has n + 1. A row that was
+-- inserted below the number of its key's last delete counts as n + 2, the number above that delete, and n + 3 while the view hides it: so
+-- these belong to the key's next life alone.
 -- Cache 1, because a session that draws a block hands out numbers that were overtaken long ago by other sessions.
-create sequence catchword.revision as bigint minvalue 2 start with 2 increment by 2 cache 1;
+create sequence catchword.revision as bigint minvalue 4 start with 4 increment by 4 cache 1;
 comment on sequence catchword.revision is 'the version of documents: even for a row, odd for a delete';
 
 create table catchword.collection (
@@ -15,7 +17,7 @@ create table catchword.collection (
   key_type        text not null,
   revision_column name not null,
   view            text not null,
-  floor           bigint not null constraint collection_floor_is_even check (floor % 2 = 0),
+  floor           bigint not null constraint collection_floor_is_drawn check (floor % 4 = 0),
   floor_view      text,
   filled_view     text,
   watch           text[] not null default '{}',
@@ -76,7 +78,7 @@ comment on table  catchword.job is 'standing demands: look at this key until bot
 comment on column catchword.job.id is 'breaks ties in the walk';
 comment on column catchword.job.name is 'index: look at one key; touch: a row of a related table changed';
 comment on column catchword.job.collection is 'the collection the key belongs to';
-comment on column catchword.job.key is 'index: canonical text of the key; touch: row_column=value';
+comment on column catchword.job.key is 'index: canonical text of the key; touch: row_column=value, or =key';
 comment on column catchword.job.enqueued_at is 'sorts the walk within a priority; a bulk spaces it by a microsecond';
 comment on column catchword.job.scheduled_at is 'due from here on; lag is measured from it';
 comment on column catchword.job.expires_at is 'from here on: counted as expired, and buried if it was refused before';
@@ -85,7 +87,7 @@ comment on column catchword.job.tag is 'who asked; for people and metrics';
 comment on column catchword.job.attempts is 'refusals of this document, never outages';
 comment on column catchword.job.last_error is 'the last refusal, cut and redacted';
 comment on column catchword.job.traceparent is 'the trace of the request that wrote the row, if it said so';
-comment on column catchword.job.cursor is 'touch: the last row touched; empty: to be expanded alone';
+comment on column catchword.job.cursor is 'touch: expanded alone, behind this key: =key finds rows by the column, ~key walks the table';
 
 -- The only index a claim walks. A claim names one collection, so a paused one costs the others nothing.
 create index job_walk on catchword.job (collection, priority, enqueued_at, id);
@@ -132,18 +134,20 @@ create index dead_job_key on catchword.dead_job using hash (key);
 -- The dead letters of a collection are counted at every scrape.
 create index dead_job_collection on catchword.dead_job (collection);
 
-create table catchword.tombstone (
-  collection text not null,
-  key        text not null,
-  revision   bigint not null constraint tombstone_revision_is_odd check (revision % 2 = 1),
-  deleted_at timestamptz not null default now(),
-  primary key (collection, key)
+-- What is known of a key beside its row. Rows are only added in an application's transaction, never changed: so whatever its isolation
+-- level, no write of it can fail here, or wait. The highest number counts; lower ones are deleted in passing, and by the sweep.
+create table catchword.record (
+  collection  text not null,
+  key         text not null,
+  revision    bigint not null constraint record_revision_is_drawn check (revision % 4 in (0, 1)),
+  recorded_at timestamptz not null default now(),
+  primary key (collection, key, revision)
 );
-comment on table  catchword.tombstone is 'the number of each delete, kept as long as the tombstone document';
-comment on column catchword.tombstone.collection is 'the collection the key belongs to';
-comment on column catchword.tombstone.key is 'canonical text of the key';
-comment on column catchword.tombstone.revision is 'the version of the tombstone document';
-comment on column catchword.tombstone.deleted_at is 'when; the sweep goes by it';
+comment on table  catchword.record is 'numbers that were drawn for keys and not for rows: of deletes and of touches';
+comment on column catchword.record.collection is 'the collection the key belongs to';
+comment on column catchword.record.key is 'canonical text of the key';
+comment on column catchword.record.revision is 'odd: the version of the tombstone, the row was deleted; even: the least version of the row, it was touched';
+comment on column catchword.record.recorded_at is 'when; the sweep goes by it';
 
 create table catchword.pause (
   collection text primary key,
@@ -255,7 +259,3 @@ comment on column catchword.journal.what is 'attach, detach, reindex, …';
 comment on column catchword.journal.collection is 'where';
 comment on column catchword.journal.detail is 'with what words';
 comment on column catchword.journal.count is 'how many';
-
--- Application roles need two things for their own writes, and no more: to find the sequence, and to draw from it.
-grant usage on schema catchword to public;
-grant usage on sequence catchword.revision to public;

@@ -9,6 +9,12 @@ begin
 end $$;
 comment on function catchword.refuse is 'raises an error with a SQLSTATE of our own and a hint';
 
+create function catchword.source_name(p_collection catchword.collection) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = p_collection.source
+$$;
+comment on function catchword.source_name is 'the quoted name of a collection''s table, with its schema';
+
 create function catchword.check_source(
   p_collection text, p_source regclass, p_key text, p_revision text, p_watch text[], p_touches jsonb
 ) returns void
@@ -107,6 +113,14 @@ begin
       perform catchword.refuse(format('the related table %s has no column %I', touch ->> 'table', touch ->> 'column'), 'correct touches = [{ column = "…" }]');
     elsif not exists (select from pg_catalog.pg_attribute where attrelid = p_source and attname = touch ->> 'row_column' and attnum > 0 and not attisdropped) then
       perform catchword.refuse(format('%s has no column %I', source_name, touch ->> 'row_column'), 'correct touches = [{ row_column = "…" }]');
+    elsif touch ? 'watch' and not exists (select from pg_catalog.pg_index where indrelid = to_regclass(touch ->> 'table') and indisprimary and indisvalid and indimmediate) then
+      perform catchword.refuse(format('the related table %s has no primary key, and without one the old and the new row cannot be told to be the same', touch ->> 'table'),
+        'give it a primary key that is not deferrable, or leave watch out: then each of its updates touches');
+    end if;
+    select w into found_name from jsonb_array_elements_text(touch -> 'watch') w
+     where not exists (select from pg_catalog.pg_attribute where attrelid = to_regclass(touch ->> 'table') and attname = w and attnum > 0 and not attisdropped) limit 1;
+    if found then
+      perform catchword.refuse(format('the related table %s has no column %I', touch ->> 'table', found_name), 'correct touches = [{ watch = ["…"] }]');
     end if;
   end loop;
 end $$;
@@ -125,121 +139,154 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.bulk_base is 'where a bulk begins in the walk, so that it interleaves with the bulks before it';
 
+-- The triggers of one related table: a job for each changed value, and nothing else; the worker finds the rows after the commit.
+-- Values travel as text. The settings are the same for every writer, and the worker's: 01/02/2026 is one day.
+create function catchword.touch_statements(p_collection text, p_source regclass, p_related regclass, p_touch jsonb, p_n integer, p_head text, p_tag text, p_trace text) returns setof text
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  related constant text := (select format('%I.%I', nspname, relname) from pg_class c join pg_namespace s on s.oid = c.relnamespace where c.oid = p_related);
+  related_column constant text := p_touch ->> 'column';
+  f constant text := format('catchword.%I', p_collection || '_touch_' || p_n);
+  trigger_name constant text := 'catchword_' || p_collection || '_' || p_n;
+  canonical constant text := ' set datestyle = ''ISO, YMD'' set intervalstyle = ''postgres'' set timezone = ''UTC'' set bytea_output = ''hex'' set extra_float_digits = 3 set lc_monetary = ''C''';
+  leave constant text := format('insert into catchword.job (name, collection, key, priority, tag, traceparent)
+    select ''touch'', %L, %L || v, 1, %s, %s from (%%s) as changed (v) where v is not null;', p_collection, (p_touch ->> 'row_column') || '=', p_tag, p_trace);
+  -- under a foreign key nobody can have referred to a row before it was there
+  insert_matters constant boolean := not exists (
+    select from pg_constraint k
+      join pg_attribute mine on mine.attrelid = p_source and mine.attname = p_touch ->> 'row_column' and k.conkey = array[mine.attnum]
+      join pg_attribute theirs on theirs.attrelid = k.confrelid and theirs.attname = related_column and k.confkey = array[theirs.attnum]
+     where k.contype = 'f' and k.convalidated and k.conrelid = p_source and k.confrelid = p_related);
+  updated text := format('select %1$I::text from old_rows union select %1$I::text from new_rows', related_column);
+begin
+  if p_touch ? 'watch' then
+    -- old and new rows meet by their primary key; one whose watched columns have the same bytes touches nothing
+    select format('select v from (select o.%1$I::text, n.%1$I::text from old_rows o full join new_rows n on %2$s
+       where record_image_ne(row(%3$s), row(%4$s))) as pair (before, after), lateral (values (before), (after)) as sides (v) group by v',
+        related_column,
+        (select string_agg(format('n.%1$I = o.%1$I', a.attname), ' and ' order by a.attnum)
+           from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey) where i.indrelid = p_related and i.indisprimary),
+        string_agg(format('o.%I', w), ', ' order by w), string_agg(format('n.%I', w), ', ' order by w))
+      into updated
+      from (select jsonb_array_elements_text(p_touch -> 'watch') union select related_column) as t (w);
+  end if;
+  return next format('create or replace function %s()', f) || p_head || canonical || format(' as $f$
+begin
+  if tg_op = ''TRUNCATE'' then
+    if current_setting(''transaction_isolation'') not in (''read committed'', ''read uncommitted'') then
+      raise exception using errcode = ''CW001'', message = ''truncate of a table that catchword watches needs read committed'', hint = ''use delete, or begin the transaction with: isolation level read committed'';
+    end if;
+    %1$s
+  elsif tg_op = ''INSERT'' then
+    %2$s
+  elsif tg_op = ''DELETE'' then
+    %3$s
+  else
+    %4$s
+  end if;
+  return null;
+end $f$',
+    format(leave, format('select %I::text from only %s group by 1', related_column, related)),
+    case when insert_matters then format(leave, format('select %I::text from new_rows group by 1', related_column)) else 'null;' end,
+    format(leave, format('select %I::text from old_rows group by 1', related_column)),
+    format(leave, updated));
+  return next format('create or replace trigger %I after insert on %s referencing new table as new_rows for each statement execute function %s()', trigger_name || '_insert', related, f);
+  return next format('create or replace trigger %I after update on %s referencing old table as old_rows new table as new_rows for each statement execute function %s()', trigger_name || '_update', related, f);
+  return next format('create or replace trigger %I after delete on %s referencing old table as old_rows for each statement execute function %s()', trigger_name || '_delete', related, f);
+  return next format('create or replace trigger %I before truncate on %s for each statement execute function %s()', trigger_name || '_truncate', related, f);
+end $$;
+comment on function catchword.touch_statements is 'the SQL for one related table, as text';
+
 create function catchword.attach_statements(
   p_collection text, p_source regclass, p_key text, p_revision text, p_watch text[], p_touches jsonb, p_delay integer
 ) returns setof text
 language plpgsql stable as $$
 declare
   source_name constant text := (select format('%I.%I', nspname, relname) from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.oid = p_source);
+  -- The application's session has its own search_path, role and rights, and none of them matters here: what it writes to, it may always.
   head constant text := ' returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp';
   -- A setting can never fail a write: it is taken only where it looks right. After a transaction-local set_config a setting is ''.
   due  constant text := format($q$now() + case when current_setting('catchword.delay', true) ~ '^[0-9]{1,4}$' and current_setting('catchword.delay', true)::integer <= 3600 then make_interval(secs => current_setting('catchword.delay', true)::integer) else interval '%s seconds' end$q$, p_delay);
   tag  constant text := $q$coalesce(nullif(left(current_setting('catchword.tag', true), 100), ''), lower(tg_op))$q$;
   trace constant text := $q$nullif(left(current_setting('catchword.traceparent', true), 55), '')$q$;
-  watched text := 'true';
+  read_committed constant text := $q$current_setting('transaction_isolation') in ('read committed', 'read uncommitted')$q$;
   changed text := '';
-  draw_again text;
+  schedule text;
+  record_gone text;
   touch jsonb;
   n integer := 0;
   f text;
-  related text;
-  function_body text;
 begin
   if not exists (select from pg_catalog.pg_attribute where attrelid = p_source and attname = p_revision and attnum > 0 and not attisdropped) then
     return next format('alter table %s add column %I bigint', source_name, p_revision);
     return next format('comment on column %s.%I is %L', source_name, p_revision, 'catchword: the revision of this row');
   end if;
 
-  if cardinality(p_watch) > 0 then
-    select string_agg(format('new.%1$I is distinct from old.%1$I', w), ' or ' order by w) into watched
-      from (select unnest(p_watch) union select p_key union select p_revision) as t (w);
-    -- only a drawn number is new in the statement; joined by hash, because the plan is kept from a statement of another size
-    changed := format(' where n.%1$I is not null and not exists (select from old_rows o where o.%1$I = n.%1$I)', p_revision);
-  end if;
-
+  -- every write of a row draws a number. With `watch` an update draws one only if the bytes of a watched column changed: what is equal may
+  -- look different (1.0 and 1.00, draft and DRAFT in some collations), and json, xml and point know no "equal"
   f := format('catchword.%I', p_collection || '_revision');
-  if watched = 'true' then
-    return next format('create or replace function %s() returns trigger language plpgsql as $f$
+  if cardinality(p_watch) = 0 then
+    return next format('create or replace function %s()', f) || head || format(' as $f$
 begin
   new.%I := nextval(''catchword.revision'');
   return new;
-end $f$', f, p_revision);
+end $f$', p_revision);
   else
-    return next format('create or replace function %1$s() returns trigger language plpgsql as $f$
+    return next format('create or replace function %s()', f) || head || (select format(' as $f$
 begin
   if tg_op = ''INSERT'' then
-    new.%2$I := nextval(''catchword.revision'');
-  elsif %3$s then
-    new.%2$I := nextval(''catchword.revision'');
+    new.%1$I := nextval(''catchword.revision'');
+  elsif record_image_ne(row(%2$s), row(%3$s)) then
+    new.%1$I := nextval(''catchword.revision'');
   end if;
   return new;
-end $f$', f, p_revision, watched);
+end $f$', p_revision, string_agg(format('new.%I', w), ', ' order by w), string_agg(format('old.%I', w), ', ' order by w))
+      from (select unnest(p_watch) union select p_key union select p_revision) as t (w));
+    -- only a drawn number is new in the statement; joined by hash, because the plan is kept from a statement of another size
+    changed := format(' and n.%1$I is not null and not exists (select from old_rows o where o.%1$I = n.%1$I)', p_revision);
   end if;
   return next format('create or replace trigger zzz_catchword_revision before insert or update on %s for each row execute function %s()', source_name, f);
 
-  -- jobs of a statement: live, or spaced like a reindex where there are more than 1,000. `offset 0` asks for the base once and not once
-  -- per row, which took 40 s for 10,000 rows
-  function_body := $q$
-  perform from %1$s offset 1000 limit 1;
-  if found then
+  -- jobs of a statement: live, in the one statement that is enough as a rule; or spaced like a reindex where there are more than 1,000.
+  -- `offset 0` asks for the base once and not once per row, which took 40 s for 10,000 rows. In a serializable transaction the queue is
+  -- not read at all: what is read there can fail the commit
+  schedule := $q$
+  insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent)
+  select %2$L, n.%3$I::text, %4$s, 1, %5$s, %6$s from %1$s n where not exists (select from %1$s offset 1000)%7$s;
+  if not found then
     insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent)
     select %2$L, n.%3$I::text, b.base + row_number() over () * interval '1 microsecond', %4$s, 100, %5$s, %6$s
-      from %1$s n, (select catchword.bulk_base(%2$L, 100) offset 0) as b (base)%7$s;
-  else
-    insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent)
-    select %2$L, n.%3$I::text, %4$s, 1, %5$s, %6$s from %1$s n%7$s;
+      from %1$s n, (select case when %8$s then catchword.bulk_base(%2$L, 100) else now() end offset 0) as b (base)
+     where exists (select from %1$s offset 1000)%7$s;
   end if;$q$;
 
-  -- a number drawn before a wait at the unique index may lie below the delete it waited for; such a row draws again
-  draw_again := format('
-  if current_setting(''transaction_isolation'') in (''read committed'', ''read uncommitted'') then
-    -- asked first, because even an update of nothing costs as much as the job; `offset 0` asks the index row by row, whatever the plan
-    -- that is kept from a statement of another size
-    if exists (select from new_rows n where exists (
-         select from catchword.tombstone d where d.collection = %3$L and d.key = n.%4$I::text and d.revision > n.%2$I offset 0)) then
-      update only %1$s t set %2$I = -1 from new_rows n join catchword.tombstone d on d.collection = %3$L and d.key = n.%4$I::text
-       where d.revision > n.%2$I and t.%4$I = n.%4$I and t.%2$I = n.%2$I;
-    end if;
-  else
-    -- an older snapshot does not show the delete: every row draws again. It may still show the deleted row, which has another number
-    update only %1$s t set %2$I = -1 from new_rows n where t.%4$I = n.%4$I and t.%2$I = n.%2$I;
-  end if;', source_name, p_revision, p_collection, p_key);
+  -- the numbers of keys that are gone. Older records of a few keys go with it where that cannot fail: in an older snapshot somebody may
+  -- have come first. The sweep forgets the others
+  record_gone := $q$
+  with forgotten as (
+    delete from catchword.record
+     where collection = %1$L and key = any(array(select o.%2$I::text from %3$s o)) and not exists (select from %3$s offset 1000) and %4$s)
+  insert into catchword.record (collection, key, revision)
+  select %1$L, o.%2$I::text, nextval('catchword.revision') + 1 from %3$s o where octet_length(o.%2$I::text) <= 512;$q$;
 
-  -- as a rule there are few rows, and none lies below a delete: then one statement asks both and leaves the jobs, all or none. Each
-  -- statement of a trigger costs about as much as the row of a job
+  -- an insert leaves its jobs, and that is all: if its number lies below that of a delete it waited for, its version is above it all the same
   f := format('catchword.%I', p_collection || '_inserted');
-  return next format('create or replace function %s()', f) || head || format(' as $f$
-begin
-  insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent)
-  select %1$L, n.%2$I::text, %4$s, 1, %5$s, %6$s
-    from new_rows n
-   where current_setting(''transaction_isolation'') in (''read committed'', ''read uncommitted'')
-     and not exists (select from new_rows offset 1000)
-     and not exists (select from new_rows n where exists (
-           select from catchword.tombstone d where d.collection = %1$L and d.key = n.%2$I::text and d.revision > n.%3$I offset 0));
-  if found then
-    return null;
-  end if;', p_collection, p_key, p_revision, due, tag, trace) || draw_again || format(function_body, 'new_rows', p_collection, p_key, due, tag, trace, '') || '
+  return next format('create or replace function %s()', f) || head || ' as $f$
+begin' || format(schedule, 'new_rows', p_collection, p_key, due, tag, trace, '', read_committed) || '
   return null;
 end $f$';
   return next format('create or replace trigger catchword_inserted after insert on %s referencing new table as new_rows for each statement execute function %s()', source_name, f);
 
-  -- update: its rows; and where keys changed, the old ones are gone, and a new one may have waited for a delete. Found by statement and
-  -- not by row, so that over a thousand old keys stand behind live writes too; by `except`, which is quick whatever size the plan is from
+  -- update: its rows; and where keys changed, the old ones are gone. Found by statement and not by row, so that over a thousand old keys
+  -- stand behind live writes too; by `except`, which is quick whatever size the plan is from
   f := format('catchword.%I', p_collection || '_updated');
   return next format('create or replace function %s()', f) || head
     || case when changed = '' then '' else ' set enable_nestloop = off' end || format(' as $f$
 declare
   left_keys constant text[] := array(select k::text from (select o.%1$I from old_rows o except select n.%1$I from new_rows n) as gone (k));
-begin', p_key) || format(function_body, 'new_rows', p_collection, p_key, due, tag, trace, changed) || format('
-  if cardinality(left_keys) > 0 then
-    insert into catchword.tombstone as t (collection, key, revision)
-    select %1$L, k, nextval(''catchword.revision'') + 1 from unnest(left_keys) k where octet_length(k) <= 512
-    on conflict (collection, key) do update set revision = greatest(t.revision, excluded.revision), deleted_at = excluded.deleted_at;', p_collection)
-    || format(function_body, 'unnest(left_keys)', p_collection, 'n', due, tag, trace, '')
-    -- a few rows are found by their key, not by reading the table
-    || case when changed = '' then '' else '
-    perform set_config(''enable_nestloop'', ''on'', true);' end || draw_again || '
+begin', p_key) || format(schedule, 'new_rows', p_collection, p_key, due, tag, trace, changed, read_committed) || '
+  if cardinality(left_keys) > 0 then' || format(record_gone, p_collection, 'o', 'unnest(left_keys)', read_committed)
+    || format(schedule, 'unnest(left_keys)', p_collection, 'n', due, tag, trace, '', read_committed) || '
   end if;
   return null;
 end $f$';
@@ -247,67 +294,27 @@ end $f$';
 
   f := format('catchword.%I', p_collection || '_deleted');
   return next format('create or replace function %s()', f) || head || ' as $f$
-begin' || format('
-  insert into catchword.tombstone as t (collection, key, revision)
-  select %1$L, o.%2$I::text, nextval(''catchword.revision'') + 1 from old_rows o where octet_length(o.%2$I::text) <= 512
-  on conflict (collection, key) do update set revision = greatest(t.revision, excluded.revision), deleted_at = excluded.deleted_at;', p_collection, p_key)
-    || format(function_body, 'old_rows', p_collection, p_key, due, tag, trace, '') || '
+begin' || format(record_gone, p_collection, p_key, 'old_rows', read_committed)
+    || format(schedule, 'old_rows', p_collection, p_key, due, tag, trace, '', read_committed) || '
   return null;
 end $f$';
   return next format('create or replace trigger catchword_deleted after delete on %s referencing old table as old_rows for each statement execute function %s()', source_name, f);
 
   f := format('catchword.%I', p_collection || '_truncated');
-  return next format('create or replace function %s()', f) || head || ' as $f$
+  return next format('create or replace function %s()', f) || head || format(' as $f$
 begin
-  if current_setting(''transaction_isolation'') not in (''read committed'', ''read uncommitted'') then
+  if not (%s) then
     -- the snapshot is older than the lock: rows committed since would be emptied without a trace
     raise exception using errcode = ''CW001'', message = ''truncate of a table attached to catchword needs read committed'', hint = ''use delete, or begin the transaction with: isolation level read committed'';
-  end if;' || format('
-  insert into catchword.tombstone as t (collection, key, revision)
-  select %1$L, o.%2$I::text, nextval(''catchword.revision'') + 1 from only %3$s o where octet_length(o.%2$I::text) <= 512
-  on conflict (collection, key) do update set revision = greatest(t.revision, excluded.revision), deleted_at = excluded.deleted_at;', p_collection, p_key, source_name)
-    || format(function_body, 'only ' || source_name, p_collection, p_key, due, tag, trace, '') || '
+  end if;', read_committed) || format(record_gone, p_collection, p_key, 'only ' || source_name, read_committed)
+    || format(schedule, 'only ' || source_name, p_collection, p_key, due, tag, trace, '', read_committed) || '
   return null;
 end $f$';
   return next format('create or replace trigger catchword_truncated before truncate on %s for each statement execute function %s()', source_name, f);
 
-  -- related tables: one job per changed value, and nothing else; the worker finds the rows after the commit
   for touch in select * from jsonb_array_elements(p_touches) loop
     n := n + 1;
-    related := (select format('%I.%I', nspname, relname) from pg_catalog.pg_class c join pg_catalog.pg_namespace s on s.oid = c.relnamespace where c.oid = to_regclass(touch ->> 'table'));
-    f := format('catchword.%I', p_collection || '_touch_' || n);
-    return next format('create or replace function %s()', f) || head || format(' as $f$
-begin
-  if tg_op = ''TRUNCATE'' then
-    if current_setting(''transaction_isolation'') not in (''read committed'', ''read uncommitted'') then
-      raise exception using errcode = ''CW001'', message = ''truncate of a table that catchword watches needs read committed'', hint = ''use delete, or begin the transaction with: isolation level read committed'';
-    end if;
-    insert into catchword.job (name, collection, key, priority, tag, traceparent)
-    select ''touch'', %1$L, %2$L || v, 1, %3$s, %4$s from (select %5$I::text from only %6$s group by 1) as changed (v) where v is not null;
-  elsif tg_op = ''INSERT'' then
-    %7$s
-  elsif tg_op = ''DELETE'' then
-    insert into catchword.job (name, collection, key, priority, tag, traceparent)
-    select ''touch'', %1$L, %2$L || v, 1, %3$s, %4$s from (select %5$I::text from old_rows group by 1) as changed (v) where v is not null;
-  else
-    insert into catchword.job (name, collection, key, priority, tag, traceparent)
-    select ''touch'', %1$L, %2$L || v, 1, %3$s, %4$s from (select %5$I::text from old_rows union select %5$I::text from new_rows) as changed (v) where v is not null;
-  end if;
-  return null;
-end $f$', p_collection, (touch ->> 'row_column') || '=', tag, trace, touch ->> 'column', related,
-      -- under a foreign key nobody can have referred to a row before it was there
-      case when exists (select from pg_catalog.pg_constraint k
-              join pg_catalog.pg_attribute mine on mine.attrelid = p_source and mine.attname = touch ->> 'row_column' and k.conkey = array[mine.attnum]
-              join pg_catalog.pg_attribute theirs on theirs.attrelid = k.confrelid and theirs.attname = touch ->> 'column' and k.confkey = array[theirs.attnum]
-             where k.contype = 'f' and k.convalidated and k.conrelid = p_source and k.confrelid = to_regclass(touch ->> 'table'))
-           then 'null;'
-           else format('insert into catchword.job (name, collection, key, priority, tag, traceparent)
-    select ''touch'', %1$L, %2$L || v, 1, %3$s, %4$s from (select %5$I::text from new_rows group by 1) as changed (v) where v is not null;',
-             p_collection, (touch ->> 'row_column') || '=', tag, trace, touch ->> 'column') end);
-    return next format('create or replace trigger %I after insert on %s referencing new table as new_rows for each statement execute function %s()', 'catchword_' || p_collection || '_' || n || '_insert', related, f);
-    return next format('create or replace trigger %I after update on %s referencing old table as old_rows new table as new_rows for each statement execute function %s()', 'catchword_' || p_collection || '_' || n || '_update', related, f);
-    return next format('create or replace trigger %I after delete on %s referencing old table as old_rows for each statement execute function %s()', 'catchword_' || p_collection || '_' || n || '_delete', related, f);
-    return next format('create or replace trigger %I before truncate on %s for each statement execute function %s()', 'catchword_' || p_collection || '_' || n || '_truncate', related, f);
+    return query select * from catchword.touch_statements(p_collection, p_source, to_regclass(touch ->> 'table'), touch, n, head, tag, trace);
   end loop;
 
   -- nobody may hang these functions on a table of their own and forge jobs with them
@@ -461,9 +468,13 @@ begin
   foreach statement in array statements loop
     execute statement;
   end loop;
-  -- triggers that were off, another table, view, key or list of columns, a related table more: nobody knows what changed meanwhile, so
-  -- everything is stale
-  kept := intact and before.view = view_name and before.key_column = p_key and before.revision_column = p_revision and before.watch = p_watch and before.touches @> p_touches;
+  -- triggers that were off, another table, view, key or list of columns, a related table or a watched column of it more: nobody knows what
+  -- changed meanwhile, so everything is stale
+  kept := intact and before.view = view_name and before.key_column = p_key and before.revision_column = p_revision and before.watch = p_watch
+    and not exists (
+      select from jsonb_array_elements(p_touches) t
+       where not exists (select from jsonb_array_elements(before.touches) b
+                          where b - 'watch' = t - 'watch' and (not b ? 'watch' or coalesce(b -> 'watch' @> (t -> 'watch'), false))));
   -- until the first document is written, none was built with another definition of the view than this one
   insert into catchword.collection as c (name, source, key_column, key_type, revision_column, view, floor, floor_view, filled_view, watch, touches, scopes, period, delay_seconds, definition)
   select p_collection, p_source, p_key, format_type(atttypid, null), p_revision, view_name, nextval('catchword.revision'), catchword.view_digest(view_name), catchword.view_digest(view_name), p_watch, p_touches, p_scopes, p_period, p_delay, digest
@@ -517,7 +528,7 @@ begin
   perform catchword.drop_triggers(p_collection);
   delete from catchword.job where collection = p_collection;
   delete from catchword.dead_job where collection = p_collection;
-  delete from catchword.tombstone where collection = p_collection;
+  delete from catchword.record where collection = p_collection;
   delete from catchword.pause where collection = p_collection;
   delete from catchword.collection where name = p_collection;
   insert into catchword.journal (what, collection, detail) values ('detach', p_collection, col.source::text);

@@ -21,140 +21,212 @@ begin
 end $$;
 comment on function catchword.schedule is 'schedules keys by hand, from any language';
 
-create function catchword.touch(p_collection text, p_keys text[], p_wait boolean default false) returns setof text
+-- A new number for rows, without writing to them: a trigger of the table would fire, and it is not ours. A row is locked, a number is drawn
+-- under that lock, and the number is recorded: whoever writes the row later draws a higher one. Rows are locked in the order of their keys;
+-- one that somebody else holds is passed over, and the caller meets it again. It leaves no job: the caller does.
+create function catchword.draw(p_collection text, p_keys text[]) returns text[]
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   col catchword.collection;
-  source_name text;
+  locked_keys text[];
 begin
   select * into strict col from catchword.collection where name = p_collection;
-  select format('%I.%I', nspname, relname) into strict source_name
-    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.oid = col.source;
-  -- locked in key order, so that two touches never wait for each other; -1 is never a revision, so the trigger always draws
-  return query execute format(
-    'with locked_rows as (select t.%2$I as key from only %1$s t where t.%2$I = any($1::text[]::%3$s[]) order by t.%2$I for no key update %5$s)
-     update only %1$s t set %4$I = -1 from locked_rows where t.%2$I = locked_rows.key returning t.%2$I::text',
-    source_name, col.key_column, col.key_type, col.revision_column, case when p_wait then '' else 'skip locked' end)
-    using p_keys;
+  execute format(
+    'select array(select locked.key::text from (
+       select t.%2$I as key from only %1$s t where t.%2$I = any($1::text[]::%3$s[]) order by t.%2$I for no key update skip locked) as locked)',
+    catchword.source_name(col), col.key_column, col.key_type)
+    into locked_keys using p_keys;
+  -- whatever is recorded by now lies below the numbers that are drawn next
+  delete from catchword.record where collection = p_collection and key = any(locked_keys);
+  insert into catchword.record (collection, key, revision) select p_collection, k, nextval('catchword.revision') from unnest(locked_keys) k;
+  return locked_keys;
 end $$;
-comment on function catchword.touch is 'gives rows a new revision, and so a job; returns those it could lock';
+comment on function catchword.draw is 'draws and records a new number for rows; returns the keys of those that it could lock';
 
--- Worker: expands what a related table's change left behind. One call is one short transaction's worth.
--- Rows are found now, after the change was committed: a row that was being inserted at that moment is found too.
-create function catchword.expand_touches(p_collection text, p_rows integer, out jobs integer, out touched integer)
+create function catchword.touch(p_collection text, p_keys text[]) returns text[]
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  drawn_keys constant text[] := catchword.draw(p_collection, p_keys);
+begin
+  insert into catchword.job (collection, key, priority, tag) select p_collection, k, 1, 'touch' from unnest(drawn_keys) k;
+  return drawn_keys;
+end $$;
+comment on function catchword.touch is 'gives rows a new version, and a job each; returns the keys of those that it could lock';
+
+create function catchword.rows_of(p_collection text, p_keys text[]) returns text[]
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  col catchword.collection;
+  found_keys text[];
+begin
+  select * into strict col from catchword.collection where name = p_collection;
+  execute format('select array(select t.%2$I::text from only %1$s t where t.%2$I = any($1::text[]::%3$s[]))', catchword.source_name(col), col.key_column, col.key_type)
+    into found_keys using p_keys;
+  return found_keys;
+end $$;
+comment on function catchword.rows_of is 'of these keys, those that have a row';
+
+-- Rows that could not be locked are touched in a moment, each by a job of its own.
+create function catchword.touch_later(p_collection text, p_keys text[], p_enqueued_at timestamptz default now()) returns void
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  insert into catchword.job (name, collection, key, enqueued_at, scheduled_at, priority, tag)
+  select 'touch', p_collection, '=' || k, p_enqueued_at, now() + interval '1 second' * (1 + random()), 1, 'touch' from unnest(p_keys) k
+$$;
+comment on function catchword.touch_later is 'leaves a touch for each of these keys, due in one to two seconds';
+
+-- Worker: one small step of what changes of related tables left behind. Rows are found now, after the change was committed: a row that
+-- was being inserted at that moment is found too. Several touches of one column go together while their rows fit into one step; a larger
+-- one goes alone, behind its cursor. Where even that is too slow, because no index serves the column, the table is walked in the order of
+-- its keys: so each step is bounded, and the last one comes.
+create function catchword.expand_touches(p_collection text, p_rows integer, out jobs integer, out touched integer, out slow text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   col catchword.collection;
-  source_name text;
   first_job record;
   relation text;
   relation_type text;
   ids bigint[];
   related_values text[];
+  behind text;
+  walked boolean;
   found_keys text[];
-  touched_keys text[];
-  whole boolean;
+  drawn_keys text[];
+  last_key text;
   problem text;
+  base timestamptz;
 begin
   jobs := 0; touched := 0;
   select * into strict col from catchword.collection where name = p_collection;
-  select format('%I.%I', nspname, relname) into strict source_name
-    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.oid = col.source;
-  select id, key, cursor into first_job from catchword.job
+  select id, key, cursor, enqueued_at into first_job from catchword.job
    where name = 'touch' and collection = p_collection and scheduled_at <= now()
    order by enqueued_at, id limit 1 for update skip locked;
   if not found then
     return;
   end if;
   relation := split_part(first_job.key, '=', 1);
+  ids := array[first_job.id];
+  related_values := array[substr(first_job.key, length(relation) + 2)];
+  walked := coalesce(first_job.cursor, '') like '~%';
+  behind := nullif(substr(first_job.cursor, 2), '');
+  if first_job.cursor is null or walked then
+    select array_agg(id), array_agg(substr(key, length(relation) + 2)) into ids, related_values from (
+      select id, key from catchword.job
+       where name = 'touch' and collection = p_collection and scheduled_at <= now() and cursor is not distinct from first_job.cursor and split_part(key, '=', 1) = relation
+       order by enqueued_at, id limit 500 for update skip locked) as due;
+  end if;
+  jobs := cardinality(ids);
 
   begin
     -- -1 and not null: a null would make "character" of char(20), and that cuts the value to its first letter
+    relation := coalesce(nullif(relation, ''), col.key_column);
     select format_type(atttypid, -1) into relation_type from pg_catalog.pg_attribute
      where attrelid = col.source and attname = relation and attnum > 0 and not attisdropped;
     if not found then
-      raise exception 'table % has no column %', source_name, relation;
+      raise exception 'table % has no column %', catchword.source_name(col), relation;
     end if;
-    ids := array[first_job.id];
-    related_values := array[substr(first_job.key, length(relation) + 2)];
-    if first_job.cursor is null then
-      -- small ones go together
-      select array_agg(id), array_agg(substr(key, length(relation) + 2)) into ids, related_values from (
-        select id, key from catchword.job
-         where name = 'touch' and collection = p_collection and scheduled_at <= now() and cursor is null and split_part(key, '=', 1) = relation
-         order by enqueued_at, id limit 500 for update skip locked) as due;
-    end if;
-    for attempt in 1..2 loop
-      execute format('select array(select t.%2$I::text from only %1$s t where t.%4$I = any($1::text[]::%5$s[]) and ($2 is null or t.%2$I > $2::%3$s) order by t.%2$I limit $3)',
-                     source_name, col.key_column, col.key_type, relation, relation_type)
-        into found_keys using related_values, nullif(first_job.cursor, ''), p_rows + 1;
-      whole := cardinality(found_keys) <= p_rows;
-      exit when whole or cardinality(ids) = 1;
-      -- too many together: the first one alone, in chunks
-      ids := array[first_job.id];
-      related_values := array[substr(first_job.key, length(relation) + 2)];
-    end loop;
-    found_keys := found_keys[1:p_rows];
-    perform set_config('catchword.tag', 'touch', true), set_config('catchword.delay', '0', true);
-    touched_keys := array(select * from catchword.touch(p_collection, found_keys));
-  exception when others then
-    -- a value that is not of the column's type, or the table's own triggers: tried alone, then given up
-    get stacked diagnostics problem = message_text;
-    if cardinality(ids) > 1 then
-      update catchword.job set cursor = '' where id = any(ids);
+    if walked then
+      execute format('select array_agg(page.key order by page.n) filter (where page.refers), (array_agg(page.key order by page.n))[$4]
+         from (select t.%2$I::text as key, t.%4$I = any($1::text[]::%5$s[]) as refers, row_number() over (order by t.%2$I) as n
+                 from only %1$s t where ($2 is null or t.%2$I > $2::%3$s) order by t.%2$I limit $3) as page',
+        catchword.source_name(col), col.key_column, col.key_type, relation, relation_type)
+        into found_keys, last_key using related_values, behind, p_rows * 10, p_rows * 10;
+      found_keys := coalesce(found_keys, '{}');
     else
+      execute format('select array(select t.%2$I::text from only %1$s t where t.%4$I = any($1::text[]::%5$s[]) and ($2 is null or t.%2$I > $2::%3$s) order by t.%2$I limit $3)',
+                     catchword.source_name(col), col.key_column, col.key_type, relation, relation_type)
+        into found_keys using related_values, behind, p_rows + 1;
+      last_key := case when cardinality(found_keys) > p_rows then found_keys[p_rows] end;
+      if last_key is not null and jobs > 1 then
+        -- too many together: each alone from here on
+        update catchword.job set cursor = '=' where id = any(ids);
+        return;
+      end if;
+      found_keys := found_keys[1:p_rows];
+    end if;
+    drawn_keys := catchword.draw(p_collection, found_keys);
+  exception
+    when query_canceled or lock_not_available or deadlock_detected or serialization_failure then
+      -- nobody's fault: a lock, or more than could be done in the time. It is tried again with fewer rows, and nothing is charged
+      get stacked diagnostics slow = message_text;
+      update catchword.job set last_error = left(slow, 300), scheduled_at = now() + interval '5 seconds' * (1 + random()),
+             -- so few rows, and still too slow: it is the finding
+             cursor = case when sqlstate = '57014' and p_rows <= 100 then '~' || coalesce(substr(cursor, 2), '') else cursor end
+       where id = any(ids);
+      return;
+    when others then
+      -- a value that is not of the column's type, a column that is gone: tried alone, then given up
+      get stacked diagnostics problem = message_text;
+      if jobs > 1 then
+        update catchword.job set cursor = coalesce('=' || behind, '=') where id = any(ids);
+        return;
+      end if;
       with refused as (
-        update catchword.job set attempts = attempts + 1, last_error = left(problem, 300), cursor = coalesce(cursor, ''),
+        update catchword.job set attempts = attempts + 1, last_error = left(problem, 300), cursor = coalesce(cursor, '='),
                scheduled_at = now() + least(interval '1 minute' * 2 ^ attempts, interval '1 hour') * (0.75 + random() / 2)
          where id = first_job.id returning *)
       insert into catchword.dead_job
       select id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, last_error, traceparent, cursor, now(), 'refused' from refused where attempts >= 5;
       delete from catchword.job j using catchword.dead_job d where j.id = first_job.id and d.id = j.id;
-    end if;
-    jobs := 1;
-    return;
+      return;
   end;
 
-  jobs := cardinality(ids);
-  touched := cardinality(touched_keys);
-  if cardinality(touched_keys) < cardinality(found_keys) then
-    -- a locked row may be rolled back, so it does not count as done; nobody waits for it, it is met again in a moment
-    update catchword.job set scheduled_at = now() + interval '1 second' * (1 + random()) where id = any(ids);
-  elsif whole then
+  touched := cardinality(drawn_keys);
+  if first_job.cursor is null and touched <= 1000 then
+    insert into catchword.job (collection, key, priority, tag) select p_collection, k, 1, 'touch' from unnest(drawn_keys) k;
+  else
+    base := catchword.bulk_base(p_collection, 100);
+    insert into catchword.job (collection, key, enqueued_at, priority, tag)
+    select p_collection, k, base + n * interval '1 microsecond', 100, 'touch' from unnest(drawn_keys) with ordinality as drawn (k, n) order by n;
+  end if;
+  if touched < cardinality(found_keys) then
+    perform catchword.touch_later(p_collection, array(select unnest(found_keys) except select unnest(drawn_keys)), first_job.enqueued_at);
+  end if;
+  if last_key is null then
     delete from catchword.job where id = any(ids);
   else
-    update catchword.job set cursor = found_keys[p_rows] where id = first_job.id;
+    update catchword.job set cursor = case when walked then '~' else '=' end || last_key, last_error = null where id = any(ids);
   end if;
 end $$;
-comment on function catchword.expand_touches is 'touches the rows that refer to changed rows of related tables';
+comment on function catchword.expand_touches is 'one step: touches rows that refer to changed rows of related tables; slow: it was too much, and why';
 
 -- Raising the sequence is the one thing here that can hand out a number twice if done carelessly: one at a time, and never back.
+-- Nobody is ahead by 2^52 through lost commits: two thousand years of the jumps below. Such a version was written by somebody else, and to
+-- follow it would use up the numbers.
 create function catchword.raise_revision(p_above bigint) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   current bigint;
 begin
-  if p_above >= 2::bigint ^ 61 then
-    return false;
-  end if;
   perform pg_advisory_xact_lock(hashtextextended('catchword.revision', 0));
   select last_value into current from catchword.revision;
-  if p_above >= current then
-    perform setval('catchword.revision', (p_above + 1000000) / 2 * 2);
+  if p_above >= least(current + (1::bigint << 52), 1::bigint << 62) then
+    return false;
+  elsif p_above >= current then
+    perform setval('catchword.revision', (p_above + 1000000) / 4 * 4);
   end if;
   return true;
 end $$;
 comment on function catchword.raise_revision is 'lifts the sequence above a version seen in Elasticsearch; false: too high to be true';
 
--- A number for keys that have a document and no row: the record of a delete that nobody recorded.
+-- A number for keys that have a document and no row: the record of a delete that nobody recorded. No lock guards a row that is not there,
+-- so the numbers are drawn first and the rows looked for afterwards: whoever updates a row that comes later draws a higher number. Were a
+-- record above two numbers of one row, two documents would have one version.
 create function catchword.record_gone(p_collection text, p_keys text[]) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
+  col catchword.collection;
+  gone_keys text[];
+  numbers bigint[];
   recorded bigint;
 begin
-  insert into catchword.tombstone as t (collection, key, revision)
-  select p_collection, k, nextval('catchword.revision') + 1 from (select distinct unnest(p_keys) order by 1) as gone (k)
-  on conflict (collection, key) do update set revision = greatest(t.revision, excluded.revision), deleted_at = excluded.deleted_at;
+  select * into strict col from catchword.collection where name = p_collection;
+  select array_agg(k), array_agg(nextval('catchword.revision') + 1) into gone_keys, numbers from (select distinct unnest(p_keys)) as gone (k);
+  execute format(
+    'insert into catchword.record (collection, key, revision)
+     select $1, gone.key, gone.revision from (select g.key, g.revision, %4$s as fits from unnest($2, $3) as g (key, revision)) as gone
+      where not exists (select from only %1$s t where t.%2$I = case when gone.fits then gone.key::%3$s end)',
+    catchword.source_name(col), col.key_column, col.key_type, catchword.key_condition(col.key_type, 'g.key'))
+    using p_collection, gone_keys, numbers;
   get diagnostics recorded = row_count;
   return recorded;
 end $$;
@@ -190,7 +262,7 @@ begin
   if why is not null then
     perform setval('catchword.revision', greatest(
       greatest(current, before.last_revision) + case when switched then 1::bigint << 40 else 1::bigint << 32 end,
-      floor(extract(epoch from clock_timestamp() - timestamptz '2020-01-01 00:00:00+00') * (1 << 19))::bigint * 2));
+      floor(extract(epoch from clock_timestamp() - timestamptz '2020-01-01 00:00:00+00') * (1 << 18))::bigint * 4));
     insert into catchword.journal (who, what, detail) values ('catchword', 'raise', why);
   end if;
   if switched then

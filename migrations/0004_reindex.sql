@@ -32,8 +32,7 @@ declare
   conditions text := '';
 begin
   select * into strict col from catchword.collection where name = r.collection;
-  select format('%I.%I', nspname, relname) into strict source_name
-    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.oid = col.source;
+  source_name := catchword.source_name(col);
   -- $1 value, $2 from, $3 to, $4 keys, $5 cursor
   if r.keys is not null and r.hidden then
     -- keys named one by one are taken as they are, also where the row is gone
@@ -58,9 +57,9 @@ begin
     conditions := conditions || format(' and exists (select from %s v where v.key = t.%I)', col.view, col.key_column);
   end if;
   if r.hidden and r.scope is null and r.period_from is null then
-    -- everything: also what is recorded as deleted, since a restore can leave its document alive
+    -- everything: also what is recorded, since a restore can leave the document of a deleted row alive
     return format('select t.%2$I as key from only %1$s t where ($5 is null or t.%2$I > $5::%3$s)
-                   union select d.key from (select case when %5$s then r.key::%3$s end as key from catchword.tombstone r where r.collection = %4$L) as d
+                   union select d.key from (select case when %5$s then r.key::%3$s end as key from catchword.record r where r.collection = %4$L) as d
                           where d.key is not null and ($5 is null or d.key > $5::%3$s)',
                   source_name, col.key_column, col.key_type, r.collection, catchword.key_condition(col.key_type, 'r.key'));
   end if;
@@ -164,9 +163,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   r catchword.reindex;
   picked_keys text[];
-  touched_keys text[];
   picked bigint;
-  last_job bigint;
 begin
   if p_limit is null or p_limit < 1 then
     perform catchword.refuse('a chunk has at least one key', 'give a number above 0');
@@ -183,19 +180,14 @@ begin
     into picked_keys using r.value, r.period_from, r.period_to, r.keys, r.cursor, p_limit;
   picked := cardinality(picked_keys);
   if r.anew and r.priority < 1000 then
-    -- a new revision for each row; their own triggers leave the jobs, which then take their places in the spacing of this reindex
-    select last_value into last_job from catchword.job_id_seq;
-    perform set_config('catchword.tag', r.tag, true), set_config('catchword.delay', '0', true);
-    touched_keys := array(select * from catchword.touch(r.collection, picked_keys, p_wait => true));
-    update catchword.job
-       set enqueued_at = r.base + (r.scheduled + n) * interval '1 microsecond', priority = r.priority
-      from unnest(picked_keys) with ordinality as t (k, n)
-     where job.id >= last_job and job.name = 'index' and job.collection = r.collection and job.key = t.k and job.tag = r.tag;
+    -- a row that somebody holds is given its number in a moment
+    perform catchword.touch_later(r.collection, catchword.rows_of(r.collection, array(
+      select unnest(picked_keys) except select unnest(catchword.draw(r.collection, picked_keys)))));
   end if;
-  -- also where a row was to be touched and there is none: then its absence is what is looked at
+  -- also where there is no row: then its absence is what is looked at
   insert into catchword.job (collection, key, enqueued_at, priority, tag)
   select r.collection, k, r.base + (r.scheduled + n) * interval '1 microsecond', r.priority, r.tag
-    from unnest(picked_keys) with ordinality as t (k, n) where k not in (select unnest(touched_keys)) order by n;
+    from unnest(picked_keys) with ordinality as t (k, n) order by n;
   update catchword.reindex
      set scheduled = scheduled + picked, cursor = coalesce(picked_keys[picked], cursor),
          finished_at = case when picked < p_limit then now() end
@@ -233,7 +225,7 @@ comment on function catchword.reindex is 'schedules a scope in the caller''s one
 create procedure catchword.run_reindex(p_id bigint, p_chunk integer default null)
 language plpgsql as $$
 declare
-  -- rows that are touched are locked until the commit, and their writers wait: fewer at a time
+  -- rows that draw a number are locked until the commit, and their writers wait: fewer at a time
   size constant integer := coalesce(p_chunk, (select case when anew and priority < 1000 then 2500 else 10000 end from catchword.reindex where id = p_id), 1);
 begin
   loop

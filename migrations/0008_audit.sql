@@ -124,16 +124,17 @@ comment on column catchword.sentinel.lost_at is 'when it was last noticed that t
 comment on column catchword.sentinel.lost is 'what was noticed';
 
 -- the sweep goes by age
-create index tombstone_age on catchword.tombstone (collection, deleted_at, key);
+create index record_age on catchword.record (collection, recorded_at, key);
 
--- Records that are old enough to be swept, the oldest first, behind a cursor; none while there is work to do. `back` says that the key has
--- a row again: the record has done its work, since an insert below it drew again.
+-- Records that are old enough to be swept, the oldest first, behind a cursor; none while there is work to do. What becomes of one:
+--   sweep   the delete of a key without a row: its tombstone goes first, then the record
+--   forget  a higher record, the row's own number or the floor has passed it, or it is the touch of a row that is gone: nothing needs it
+--   keep    the row lies below it: without it the row's version would fall
 create function catchword.old_records(p_collection text, p_seconds double precision, p_after timestamptz, p_after_key text, p_limit integer)
-returns table (key text, revision bigint, deleted_at timestamptz, back boolean)
+returns table (key text, revision bigint, recorded_at timestamptz, fate text)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
   col catchword.collection;
-  source_name text;
 begin
   select * into strict col from catchword.collection where name = p_collection;
   -- bounded: a long queue is work to do, whether it is due or not
@@ -141,29 +142,44 @@ begin
         from (select scheduled_at from catchword.job where collection = p_collection limit 10000) as open) then
     return;
   end if;
-  select format('%I.%I', nspname, relname) into strict source_name
-    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.oid = col.source;
   return query execute format(
-    'select d.key, d.revision, d.deleted_at, d.fits and exists (select from only %1$s t where t.%2$I = case when d.fits then d.key::%3$s end)
-       from (select r.key, r.revision, r.deleted_at, %4$s as fits from catchword.tombstone r
-              where r.collection = $1 and r.deleted_at < now() - make_interval(secs => $2) and (r.deleted_at, r.key) > ($3, $4)
-              order by r.deleted_at, r.key limit $5) as d',
-    source_name, col.key_column, col.key_type, catchword.key_condition(col.key_type, 'r.key'))
-    using p_collection, p_seconds, p_after, p_after_key, p_limit;
+    'select d.key, d.revision, d.recorded_at,
+            case when d.overtaken then ''forget''
+                 when row_at.revision > d.revision then ''forget''
+                 when row_at.revision is not null then ''keep''
+                 when d.revision %% 2 = 1 then ''sweep''
+                 else ''forget'' end
+       from (select r.key, r.revision, r.recorded_at, %4$s as fits,
+                    exists (select from catchword.record higher where higher.collection = r.collection and higher.key = r.key and higher.revision > r.revision) as overtaken
+               from catchword.record r
+              where r.collection = $1 and r.recorded_at < now() - make_interval(secs => $2) and (r.recorded_at, r.key) > ($3, $4)
+              order by r.recorded_at, r.key limit $5) as d
+       left join lateral (select greatest(coalesce(t.%5$I, 0), $6) as revision from only %1$s t where t.%2$I = case when d.fits then d.key::%3$s end) as row_at on true
+      order by d.recorded_at, d.key',
+    catchword.source_name(col), col.key_column, col.key_type, catchword.key_condition(col.key_type, 'r.key'), col.revision_column)
+    using p_collection, p_seconds, p_after, p_after_key, p_limit, col.floor;
 end $$;
-comment on function catchword.old_records is 'records of deletes that are old enough to be swept; none while there is work to do';
+comment on function catchword.old_records is 'records that are old enough to be swept, and what becomes of each; none while there is work to do';
 
--- A record goes after its tombstone. One that was renewed meanwhile, by another delete of its key, has another number and stays.
+-- A record goes after its tombstone, and all that lie below it. One that came meanwhile, by another delete of its key, is higher and stays.
 create function catchword.forget_records(p_collection text, p_keys text[], p_revisions bigint[]) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   forgotten bigint;
 begin
-  delete from catchword.tombstone d using unnest(p_keys, p_revisions) as swept (key, revision)
-   where d.collection = p_collection and d.key = swept.key and d.revision = swept.revision;
+  delete from catchword.record d using unnest(p_keys, p_revisions) as swept (key, revision)
+   where d.collection = p_collection and d.key = swept.key and d.revision <= swept.revision;
   get diagnostics forgotten = row_count;
   return forgotten;
 end $$;
-comment on function catchword.forget_records is 'forgets deletes whose tombstones are gone';
+comment on function catchword.forget_records is 'forgets numbers that nothing needs any more';
+
+-- Those that are kept are looked at again when they are that old again: a sweep that met them each time would never rest.
+create function catchword.keep_records(p_collection text, p_keys text[], p_revisions bigint[]) returns void
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  update catchword.record d set recorded_at = now() from unnest(p_keys, p_revisions) as kept (key, revision)
+   where d.collection = p_collection and d.key = kept.key and d.revision = kept.revision
+$$;
+comment on function catchword.keep_records is 'puts off the sweep of numbers that rows still need';
 
 revoke execute on all functions in schema catchword from public;

@@ -10,8 +10,8 @@
 --                owner can add a column and, with its functions, write rows whoever the caller is.
 --   worker       runs `catchword worker`, `sync`, `reindex`, `status`, `check`, `doctor`, `explain`, `audit`. Reads the attached tables and views, never writes
 --                them: what it changes there it changes through functions of the migrator's.
---   application  writes its own tables. It has no right here but what everybody has: to find the sequence and to draw from it. The
---                triggers leave the jobs with the migrator's rights.
+--   application  writes its own tables. It needs no right here: the triggers draw the numbers and leave the jobs with the
+--                migrator's rights.
 --
 -- An application that calls catchword's library itself (`store_and_schedule`) reads as the worker does: grant it the worker's role.
 \set ON_ERROR_STOP on
@@ -39,6 +39,8 @@ select format('grant connect on database %I to %I, %I', current_database(), :'wo
 select to_regclass('catchword._migrations') is not null as there \gset
 \if :there
 
+-- To find anything here.
+grant usage on schema catchword to :"worker";
 -- To see which version the schema is, which collections there are, who we are, what is paused, how far a reindex came, what was done.
 grant select on catchword._migrations, catchword.collection, catchword.installation, catchword.pause, catchword.reindex, catchword.journal to :"worker";
 -- To claim (a row lock needs update), to push back, to settle and to bury. Never to insert: jobs come from triggers and functions.
@@ -50,15 +52,15 @@ select format('grant pg_read_all_stats to %I', :'worker') from pg_catalog.pg_rol
 \gexec
 -- To bury, to show, and to drop the dead letters of a key that settled.
 grant select, insert, delete on catchword.dead_job to :"worker";
--- To know the number of a delete.
-grant select on catchword.tombstone to :"worker";
+-- To know the number of a delete or a touch.
+grant select on catchword.record to :"worker";
 -- To keep what an audit found and how far it came, and to schedule what differs among bulks.
 grant select, insert, update, delete on catchword.audit to :"worker";
 grant execute on function catchword.bulk_base(text, integer), catchword.schedule_audit(text, text[], timestamptz, bigint), catchword.ask_audit(text, boolean, text), catchword.clear_audits() to :"worker";
 -- To remember what each index acknowledged.
 grant select, insert, update, delete on catchword.sentinel to :"worker";
 -- To sweep tombstones that are old enough, and then their records.
-grant execute on function catchword.old_records(text, double precision, timestamptz, text, integer), catchword.forget_records(text, text[], bigint[]) to :"worker";
+grant execute on function catchword.old_records(text, double precision, timestamptz, text, integer), catchword.forget_records(text, text[], bigint[]), catchword.keep_records(text, text[], bigint[]) to :"worker";
 -- To rebuild an index, to finish and to undo that, and to see and remember whether a view changed. The list of indices is changed by these alone.
 grant select on catchword.rebuild to :"worker";
 grant execute on function
@@ -79,7 +81,7 @@ grant execute on function
   catchword.tick(uuid, text, text, text[], jsonb, text, boolean)
   to :"worker";
 -- To give rows a new number: after a change of a related table, and where Elasticsearch is ahead.
-grant execute on function catchword.touch(text, text[], boolean), catchword.expand_touches(text, integer) to :"worker";
+grant execute on function catchword.draw(text, text[]), catchword.touch(text, text[]), catchword.expand_touches(text, integer) to :"worker";
 -- To lift the sequence above a version seen in Elasticsearch, and to notice another server.
 grant execute on function catchword.raise_revision(bigint), catchword.note_server() to :"worker";
 -- To change the canary.

@@ -13,7 +13,7 @@ use crate::config::{CANARY, Config, ElasticsearchSettings, Environment, Tls};
 use crate::elastic::{Address, Answer, Credentials, Elastic, Target, Transport};
 use crate::gather::Gather;
 use crate::metrics::Gauges;
-use crate::sync::{Breakers, Pace};
+use crate::sync::{Breakers, Pace, Steps};
 use crate::{Error, database, elastic, migrate};
 
 /// Direct writes at a time; more are left to the loop. They go together, so that each costs little more than its own bytes.
@@ -38,6 +38,7 @@ pub(crate) struct Inner {
     pub elastic: Elastic,
     pub breakers: Breakers,
     pub pace: Pace,
+    pub steps: Steps,
     pub direct: Arc<Semaphore>,
     pub gather: Gather,
     /// Reads for direct writes.
@@ -68,6 +69,8 @@ struct Known {
     drifted: BTreeMap<String, String>,
     /// Collections whose view or mapping is at fault: over half of the last batch was refused with one error.
     refusing: BTreeMap<String, String>,
+    /// Collections whose touches could not be worked on, the last time they were tried. Their other jobs go on.
+    touching: BTreeMap<String, String>,
 }
 
 impl Catchword {
@@ -81,6 +84,7 @@ impl Catchword {
             elastic,
             breakers: Breakers::default(),
             pace: Pace::new(config.worker.batch),
+            steps: Steps::default(),
             direct: Arc::new(Semaphore::new(DIRECT_IN_FLIGHT)),
             gather: Gather::default(),
             quick_pool: database::quick_pool(&environment.database_url, QUICK_CONNECTIONS)?,
@@ -267,6 +271,7 @@ impl Inner {
             .tending
             .iter()
             .chain(&known.lagging)
+            .chain(&known.touching)
             .chain(&known.refusing)
             .chain(&known.unverified)
             .chain(&known.blocked)
@@ -286,6 +291,15 @@ impl Inner {
                 Some(why) => tracing::error!(collection = name, "{what}: {why}"),
                 None => tracing::info!(collection = name, "no longer: {what}"),
             }
+        }
+    }
+
+    /// Takes note of why the touches of a collection could not be worked on; none: they could. It is logged when it begins and ends.
+    pub fn note_touches(&self, name: &str, why: Option<&String>) {
+        match note(&mut self.lock().touching, name, why) {
+            Some(Some(why)) => tracing::warn!(collection = name, "changes of related tables wait: {why}"),
+            Some(None) => tracing::info!(collection = name, "changes of related tables are worked on again"),
+            None => {}
         }
     }
 

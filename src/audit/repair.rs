@@ -42,7 +42,7 @@ impl Run<'_> {
         let (rows, gone): (Vec<&str>, Vec<&str>) = (of(differences, has_a_row), of(differences, |found| !has_a_row(found)));
         for keys in rows.chunks(TOUCHED) {
             let mut transaction = database::begin(&self.inner.pool).await?;
-            collection::touch(&mut transaction, name, keys).await?;
+            collection::draw(&mut transaction, name, keys).await?;
             transaction.commit().await?;
         }
         if !gone.is_empty() {

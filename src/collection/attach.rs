@@ -136,7 +136,13 @@ fn is_lock_timeout(error: &Error) -> bool {
 }
 
 fn touches(config: &config::Collection) -> Value {
-    let touch = |t: &config::Touch| json!({ "table": t.table, "column": t.column, "row_column": t.row_column });
+    let touch = |t: &config::Touch| {
+        let mut touch = json!({ "table": t.table, "column": t.column, "row_column": t.row_column });
+        if !t.watch.is_empty() {
+            touch["watch"] = json!(t.watch);
+        }
+        touch
+    };
     config.touches.iter().map(touch).collect()
 }
 

@@ -1,1 +1,1 @@
-select jobs, touched from catchword.expand_touches($1, $2)
+select jobs, touched, slow from catchword.expand_touches($1, $2)

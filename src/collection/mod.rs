@@ -24,7 +24,7 @@ pub use keys::Keys;
 pub(crate) use load::bind;
 pub use load::{Found, installation, load, problems};
 pub use now::Now;
-pub use repair::{Expanded, expand_touches, raise_revision, record_gone, touch};
+pub use repair::{Expanded, draw, expand_touches, raise_revision, record_gone};
 pub use rows::Unbuildable;
 pub use survey::{Highest, Survey};
 pub use wants::Want;

@@ -4,11 +4,14 @@ select key, targets, version, gone, case when sum(octet_length(body)) over (rows
   from (
     select k.key, c.targets, built.version, built.body,
            case when built.version is null then coalesce(
-             (select greatest(coalesce(t.{revision}, 0), c.floor) + 1 from only {table} t where t.{key} = k.key::{key_type}),
-             (select d.revision from catchword.tombstone d where d.collection = c.name and d.key = k.key)) end as gone
+             (select greatest(t.{revision}, c.floor, recorded.version) + 1 from only {table} t where t.{key} = k.key::{key_type}),
+             case when recorded.revision % 2 = 1 then recorded.revision end) end as gone
       from catchword.collection c, unnest($2::text[]) as k (key)
       left join lateral (
-        select greatest(coalesce(v.revision, 0), c.floor) as version, v.body::text as body from {view} v where v.key = k.key::{key_type} offset 0
+        select r.revision, r.revision + r.revision % 2 as version from catchword.record r where r.collection = $1 and r.key = k.key order by r.revision desc limit 1
+      ) as recorded on true
+      left join lateral (
+        select greatest(v.revision, c.floor, recorded.version) as version, v.body::text as body from {view} v where v.key = k.key::{key_type} offset 0
       ) as built on true
      where c.name = $1
   ) as found

@@ -1,49 +1,37 @@
 //! New numbers: for rows of a changed related row, for rows that Elasticsearch is ahead of, for documents without a row.
 
-use std::collections::HashSet;
-
-use sqlx::{Connection, PgConnection, PgPool, Row};
+use sqlx::{FromRow, PgConnection, PgPool};
 
 use crate::Error;
 use crate::database;
 
-/// Rows touched in one transaction: as many as a batch, so that their locks are short.
-const CHUNK: i32 = 2_500;
+/// The limit of one step, in milliseconds: live writes may have to wait for it.
+const STEP: i32 = 2_000;
 
-/// What one expansion did.
-#[derive(Clone, Copy, Debug)]
+/// What one step did.
+#[derive(Clone, Debug, FromRow)]
 pub struct Expanded {
     /// Touch jobs that were taken up. None: nothing is due.
     pub jobs: i32,
-    /// Rows that drew a new revision.
+    /// Rows that drew a new number.
     pub touched: i32,
+    /// Why it could not be done now: a lock, or too many rows for the time. Nothing was charged, and the next step should be smaller.
+    pub slow: Option<String>,
 }
 
-/// Takes up the first due touch jobs of a collection and touches a chunk of their rows, in a short transaction of its own.
-pub async fn expand_touches(pool: &PgPool, collection: &str) -> Result<Expanded, Error> {
+/// Takes up the first due touch jobs of a collection and touches up to so many of their rows, in a short transaction of its own.
+pub async fn expand_touches(pool: &PgPool, collection: &str, rows: i32) -> Result<Expanded, Error> {
     let mut transaction = database::begin(pool).await?;
-    let row = sqlx::query(include_str!("expand_touches.sql")).bind(collection).bind(CHUNK).fetch_one(&mut *transaction).await?;
-    let expanded = Expanded { jobs: row.try_get("jobs")?, touched: row.try_get("touched")? };
+    sqlx::query(include_str!("limit.sql")).bind(STEP).execute(&mut *transaction).await?;
+    let expanded = sqlx::query_as(include_str!("expand_touches.sql")).bind(collection).bind(rows).fetch_one(&mut *transaction).await?;
     transaction.commit().await?;
     Ok(expanded)
 }
 
-/// Gives rows a new revision, and so a job. A locked row is passed over: it is being changed and brings its own. An error of the
-/// table's own triggers undoes nothing but the touch.
-pub async fn touch(connection: &mut PgConnection, collection: &str, keys: &[&str]) -> Result<HashSet<String>, Error> {
-    let mut savepoint = connection.begin().await?;
-    let touched = sqlx::query_scalar(include_str!("touch.sql")).bind(collection).bind(keys).fetch_all(&mut *savepoint).await;
-    match touched {
-        Ok(touched) => {
-            savepoint.commit().await?;
-            Ok(touched.into_iter().collect())
-        }
-        Err(sqlx::Error::Database(_)) => {
-            savepoint.rollback().await?;
-            Ok(HashSet::new())
-        }
-        Err(error) => Err(error.into()),
-    }
+/// Draws a new number for rows, and writes nothing to them. The keys of those that drew one: a locked row is passed over. No job is left:
+/// the caller has one, or leaves one.
+pub async fn draw(connection: &mut PgConnection, collection: &str, keys: &[&str]) -> Result<Vec<String>, Error> {
+    Ok(sqlx::query_scalar(include_str!("draw.sql")).bind(collection).bind(keys).fetch_one(connection).await?)
 }
 
 /// Records a new number for keys that have a document and no row; the next pass writes their tombstones.

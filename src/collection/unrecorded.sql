@@ -2,4 +2,4 @@
 select k
   from unnest($2::text[]) as given (k)
  where not exists (select from only {table} t where t.{key} = given.k::{key_type})
-   and not exists (select from catchword.tombstone d where d.collection = $1 and d.key = given.k)
+   and not exists (select from catchword.record d where d.collection = $1 and d.key = given.k)

@@ -1,24 +1,26 @@
 -- What Postgres wants of these keys. One statement, so one snapshot: of two, a row hidden in the first could be taken for the newer
 -- one of the second. It is asked for what versions.sql did not return; what is not in the view now either is looked for in the table and
--- among the deletes, key by key.
+-- among the records, key by key.
 with present as materialized (
-  select v.key, greatest(coalesce(v.revision, 0), c.floor) as version
-    from {view} v, catchword.collection c
-   where c.name = $1 and v.key = any($2::{key_array})
+  select v.key, v.revision from {view} v where v.key = any($2::{key_array})
+),
+wanted as (
+  select given.key, c.floor, recorded.revision as recorded
+    from catchword.collection c, unnest($2::{key_array}) as given (key)
+    left join lateral (select r.revision from catchword.record r where r.collection = $1 and r.key = given.key::text order by r.revision desc limit 1) as recorded on true
+   where c.name = $1
 ),
 absent as (
-  select wanted.key from unnest($2::{key_array}) as wanted (key) where not exists (select from present where present.key = wanted.key)
+  select wanted.key, wanted.floor, wanted.recorded from wanted where not exists (select from present where present.key = wanted.key)
 )
-select 'present' as state, present.key::text as key, present.version
-  from present
+select 'present' as state, present.key::text as key, greatest(present.revision, wanted.floor, wanted.recorded + wanted.recorded % 2) as version
+  from present join wanted on wanted.key = present.key
 union all
-select 'row', absent.key::text, hidden.version
+select 'row', absent.key::text, greatest(hidden.revision, absent.floor, absent.recorded + absent.recorded % 2) + 1
   from absent
- cross join lateral (select greatest(coalesce(t.{revision}, 0), c.floor) + 1 as version
-                       from only {table} t, catchword.collection c
-                      where c.name = $1 and t.{key} = absent.key
-                     offset 0) as hidden
+ cross join lateral (select t.{revision} as revision from only {table} t where t.{key} = absent.key offset 0) as hidden
 union all
-select 'record', absent.key::text, deleted.revision
+-- an even one is the touch of a row that is gone without a trace: nobody recorded the delete
+select 'record', absent.key::text, absent.recorded
   from absent
- cross join lateral (select d.revision from catchword.tombstone d where d.collection = $1 and d.key = absent.key::text offset 0) as deleted
+ where absent.recorded % 2 = 1

@@ -49,6 +49,8 @@ pub struct Touch {
     pub column: String,
     /// A column of the collection's own table.
     pub row_column: String,
+    /// Columns of the related table that matter; empty means all. An update that changes none of them touches nothing.
+    pub watch: Vec<String>,
 }
 
 impl Collection {
@@ -82,7 +84,7 @@ const KEYS: &[Key] = &[
     Key { name: "revision", example: r#"revision = "catchword_revision""# },
     Key { name: "scopes", example: r#"scopes = { user = "userid" }"# },
     Key { name: "period", example: r#"period = "updated""# },
-    Key { name: "touches", example: r#"touches = [{ table = "document", column = "id", row_column = "document_id" }]"# },
+    Key { name: "touches", example: r#"touches = [{ table = "document", column = "id", row_column = "document_id", watch = ["title"] }]"# },
     Key { name: "watch", example: r#"watch = ["text", "tags"]"# },
     Key { name: "delay", example: r#"delay = "60s""# },
 ];
@@ -91,6 +93,7 @@ const TOUCH_KEYS: &[Key] = &[
     Key { name: "table", example: r#"table = "document""# },
     Key { name: "column", example: r#"column = "id""# },
     Key { name: "row_column", example: r#"row_column = "document_id""# },
+    Key { name: "watch", example: r#"watch = ["title", "web_uri"]"# },
 ];
 
 /// The section is called by the collection's name, as soon as it has one.
@@ -149,6 +152,7 @@ fn touches(section: &Section) -> Result<Vec<Touch>, Error> {
             table: entry.required_text("table", names::relation)?,
             column: entry.required_text("column", names::column)?,
             row_column: entry.required_text("row_column", names::row_column)?,
+            watch: watch(&entry)?,
         });
     }
     Ok(touches)

@@ -34,7 +34,7 @@ index = "annotations.v2"
 revision = "rev"
 scopes = { user = "userid", group = "groupid", document = "document_id" }
 period = "updated"
-touches = [{ table = "document", column = "id", row_column = "document_id" }]
+touches = [{ table = "document", column = "id", row_column = "document_id", watch = ["title"] }]
 watch = ["text", "tags"]
 delay = "2m"
 "#;
@@ -88,7 +88,12 @@ fn everything_that_can_be_written_is_read() {
             revision: "rev".into(),
             scopes: BTreeMap::from(scopes),
             period: Some("updated".into()),
-            touches: vec![Touch { table: "document".into(), column: "id".into(), row_column: "document_id".into() }],
+            touches: vec![Touch {
+                table: "document".into(),
+                column: "id".into(),
+                row_column: "document_id".into(),
+                watch: vec!["title".into()]
+            }],
             watch: vec!["text".into(), "tags".into()],
             delay: Duration::from_secs(120),
         }]
@@ -190,7 +195,11 @@ fn a_wrong_type_is_refused_with_a_right_line() {
     one_refused("scopes = { user = 1 }", r#"scopes.user cannot be a number; write scopes = { user = "userid" }"#);
     one_refused("watch = \"text\"", r#"watch cannot be a text; write watch = ["text", "tags"]"#);
     one_refused("watch = [1]", r#"watch cannot be a number; write watch = ["text", "tags"]"#);
-    let touches = r#"write touches = [{ table = "document", column = "id", row_column = "document_id" }]"#;
+    let touches = r#"write touches = [{ table = "document", column = "id", row_column = "document_id", watch = ["title"] }]"#;
+    one_refused(
+        r#"touches = [{ table = "a", column = "b", row_column = "c", watch = "d" }]"#,
+        r#"touch 1: watch cannot be a text; write watch = ["title", "web_uri"]"#,
+    );
     one_refused("touches = [\"document\"]", &format!("touches cannot be a text; {touches}"));
     one_refused("touches = {}", &format!("touches cannot be a table; {touches}"));
     refused("worker = 1", "1: worker cannot be a number; write [worker]");

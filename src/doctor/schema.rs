@@ -38,16 +38,16 @@ fn sequence(found: Option<&Sequence>) -> Line {
             format!("its cache is {}: sessions hand out numbers that others have overtaken, and old documents stay", sequence.cache_size);
         return fail("sequence", says, "run: alter sequence catchword.revision cache 1; then catchword reindex --all --anew");
     }
-    if (sequence.increment_by, sequence.cycle, sequence.data_type.as_str()) != (2, false, "bigint") {
-        let says = "it does not go up in steps of two: a row's number is even, a delete's is odd";
+    if (sequence.increment_by, sequence.cycle, sequence.data_type.as_str()) != (4, false, "bigint") {
+        let says = "it does not go up in steps of four: a row's number, a delete's, and two for the key's next life";
         return fail(
             "sequence",
             says,
-            "run: alter sequence catchword.revision as bigint increment 2 no cycle; then catchword reindex --all --anew",
+            "run: alter sequence catchword.revision as bigint increment 4 no cycle; then catchword reindex --all --anew",
         );
     }
-    if sequence.last_value % 2 != 0 {
-        return fail("sequence", "its last number is odd, which is a delete's", raise(sequence.last_value));
+    if sequence.last_value % 4 != 0 {
+        return fail("sequence", "its last number is no multiple of four, and the others belong to deletes", raise(sequence.last_value));
     }
     if sequence.last_value < sequence.known {
         let says = format!("it is at {}, and {} was given before: numbers are given twice", sequence.last_value, sequence.known);
@@ -56,7 +56,7 @@ fn sequence(found: Option<&Sequence>) -> Line {
     if sequence.last_value >= TOO_HIGH {
         return warn("sequence", "it is near its end", "find out who wrote documents with huge versions to an index");
     }
-    ok("sequence", format!("cache 1, step 2, at {}", sequence.last_value))
+    ok("sequence", format!("cache 1, step 4, at {}", sequence.last_value))
 }
 
 /// What lifts the sequence above a number.

@@ -215,7 +215,7 @@ async fn mend<'k>(
     }
     let mut mended = gone.len();
     if !rows.is_empty() {
-        mended += collection::touch(connection, &collection.name, &rows).await?.len();
+        mended += collection::draw(connection, &collection.name, &rows).await?.len();
     }
     if !gone.is_empty() {
         collection::record_gone(connection, &collection.name, &gone).await?;

@@ -11,6 +11,7 @@ mod outcome;
 mod pace;
 mod probe;
 mod tick;
+mod touches;
 mod walk;
 mod worker;
 mod write;
@@ -22,6 +23,7 @@ pub use fate::{Fate, Finding, fate, mass_refusal};
 pub(crate) use measured::{Measured, OBJECTIVE_SECONDS};
 pub use outcome::Outcome;
 pub use pace::Pace;
+pub(crate) use touches::Steps;
 pub(crate) use worker::{ABSENT_SECONDS, host};
 pub use worker::{Worker, WorkerRow, workers};
 
@@ -34,13 +36,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::collection::{expand_touches, refuse_standby};
+use crate::collection::refuse_standby;
 use crate::config::CANARY;
 use crate::{Catchword, Error, metrics};
-use walk::{Claimed, Look, Walks};
+use walk::{Claimed, Look, Turn, Walks};
 
 /// A pass ends after this, and the next begins at the top: live jobs never wait for a long walk, and what was written is looked at soon.
-const PASS: Duration = Duration::from_secs(10);
+const PASS: Duration = Duration::from_secs(2);
 
 impl Catchword {
     /// One pass over the queues of these collections (none: of all that are configured). `name` is what its span and its log line are
@@ -109,13 +111,6 @@ impl Catchword {
             } else if let Some(why) = self.why_not_send(&collection).await.or_else(|| self.inner.unverified(&collection.name)) {
                 outcome.breaker = Some(why);
             } else {
-                while !stop.is_cancelled() && Instant::now() < end {
-                    let expanded = expand_touches(&self.inner.pool, &collection.name).await?;
-                    outcome.touched += expanded.touched as u64;
-                    if expanded.jobs == 0 {
-                        break;
-                    }
-                }
                 admitted.push((collection, blocked.is_some()));
             }
         }
@@ -138,8 +133,18 @@ impl Catchword {
     async fn lane(&self, walks: &Mutex<Walks>, stop: &CancellationToken, end: Instant) -> Result<Outcome, Error> {
         let mut outcome = Outcome::default();
         while !stop.is_cancelled() && Instant::now() < end {
-            let Some(Claimed { collection, mut transaction, jobs, look, took }) = walks.lock().await.next(&self.inner).await? else {
-                break;
+            // in a statement of its own, so that the lock is not held
+            let turn = walks.lock().await.next(&self.inner).await?;
+            let Claimed { collection, mut transaction, jobs, look, took } = match turn {
+                Some(Turn::Batch(claimed)) => claimed,
+                Some(Turn::Touches(collection)) => {
+                    match touches::step(&self.inner, &collection).await? {
+                        Some(touched) => outcome.add(Outcome { touched, steps: 1, ..Outcome::default() }),
+                        None => walks.lock().await.end_touches(&collection),
+                    }
+                    continue;
+                }
+                None => break,
             };
             // asked after the claim: a look at the old targets alone must not settle what a new one needs
             if !collection.targets_are_current(&mut transaction).await? {

@@ -27,6 +27,9 @@ pub struct Outcome {
     pub expired: u64,
     /// Keys that drew a new revision: because a related row changed, or because the index had what Postgres never committed.
     pub touched: u64,
+    /// Steps of touches that were done: each left jobs, or came nearer to its end.
+    #[serde(skip)]
+    pub steps: u64,
     /// Documents and tombstones that Elasticsearch applied.
     pub written: u64,
     /// Writes that met the same or a newer version.
@@ -56,7 +59,7 @@ pub struct Outcome {
 impl Outcome {
     /// Did anything move? A tick ends with the first pass in which nothing did. A touch counts: it left jobs.
     pub fn moved(&self) -> bool {
-        self.written + self.settled + self.touched + self.buried > 0
+        self.written + self.settled + self.touched + self.steps + self.buried > 0
     }
 
     /// Was there anything to say? A quiet pass is not logged; a block and an open breaker are logged when they begin and end.
@@ -86,6 +89,7 @@ impl Outcome {
         self.buried += other.buried;
         self.expired += other.expired;
         self.touched += other.touched;
+        self.steps += other.steps;
         self.written += other.written;
         self.conflicts += other.conflicts;
         self.batches += other.batches;

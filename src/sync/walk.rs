@@ -1,4 +1,4 @@
-//! The walks of a pass: collections in turn, one batch per turn.
+//! The walks of a pass: collections in turn, one batch per turn, and behind it a step of the collection's touches.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,8 +28,26 @@ struct Walk {
     /// How far the bulks' own turns have come.
     bulk: Cursor,
     turn: u32,
+    touches: Touches,
+    /// All that was due has been claimed.
+    at_end: bool,
     on_trial: bool,
     looks: Looks,
+}
+
+/// When touches have their turn. Live jobs come first: they are somebody's who waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Touches {
+    AfterABatch,
+    Now,
+    /// None is due, or they cannot be worked on.
+    Over,
+}
+
+/// What is next: a batch, or a step of a collection's touches.
+pub(super) enum Turn {
+    Batch(Claimed),
+    Touches(String),
 }
 
 /// How the next live batch begins, and how a bulk's: what the one had to write says nothing of the other.
@@ -73,9 +91,19 @@ impl Walks {
         Walks(walks.collect(), Links::default())
     }
 
-    /// Claims the next batch. None: every walk is at its end.
-    pub async fn next(&mut self, inner: &Inner) -> Result<Option<Claimed>, Error> {
+    /// Claims the next batch, if it is not the turn of touches. None: every walk is at its end.
+    pub async fn next(&mut self, inner: &Inner) -> Result<Option<Turn>, Error> {
         while let Some(mut walk) = self.0.pop_front() {
+            if walk.touches == Touches::Now {
+                let name = walk.collection.name.clone();
+                // at the end of the queue one step is enough: the next pass begins with the jobs that it leaves
+                walk.touches = if walk.at_end { Touches::Over } else { Touches::AfterABatch };
+                self.0.push_back(walk);
+                return Ok(Some(Turn::Touches(name)));
+            }
+            if walk.at_end {
+                continue;
+            }
             let limit = if walk.on_trial { TRIAL.min(inner.pace.size()) } else { inner.pace.size() };
             let started = Instant::now();
             let bulk = walk.bulks_turn();
@@ -91,21 +119,19 @@ impl Walks {
             self.1.add(&Span::current(), jobs.iter().filter_map(|job| job.traceparent.as_deref()));
             let (collection, look) = (walk.collection.clone(), walk.looks.of(&jobs));
             match (bulk, last) {
-                (Some(_), last) => {
-                    walk.bulk = last.unwrap_or(Cursor::END);
-                    self.0.push_back(walk);
-                }
-                (None, Some(last)) if !walk.on_trial => {
-                    walk.go_on_behind(last);
-                    self.0.push_back(walk);
-                }
-                (None, _) => {}
+                (Some(_), last) => walk.bulk = last.unwrap_or(Cursor::END),
+                (None, Some(last)) if !walk.on_trial => walk.go_on_behind(last),
+                (None, _) => walk.at_end = true,
             }
+            if walk.touches == Touches::AfterABatch {
+                walk.touches = Touches::Now;
+            }
+            self.0.push_back(walk);
             if jobs.is_empty() {
                 transaction.rollback().await?;
                 continue;
             }
-            return Ok(Some(Claimed { collection, transaction, jobs, look, took: started.elapsed() }));
+            return Ok(Some(Turn::Batch(Claimed { collection, transaction, jobs, look, took: started.elapsed() })));
         }
         Ok(None)
     }
@@ -119,6 +145,11 @@ impl Walks {
     /// How the next batch of a collection begins that is live or a bulk's as these jobs are.
     pub fn look(&mut self, name: &str, jobs: &[Job], look: Look) {
         self.0.iter_mut().filter(|walk| walk.collection.name == name).for_each(|walk| *walk.looks.of_mut(jobs) = look);
+    }
+
+    /// Nothing is left to touch in this pass, or nothing can be.
+    pub fn end_touches(&mut self, collection: &str) {
+        self.0.iter_mut().filter(|walk| walk.collection.name == collection).for_each(|walk| walk.touches = Touches::Over);
     }
 
     /// Ends the walk of a collection.
@@ -136,7 +167,9 @@ async fn claim(inner: &Inner, name: &str, cursor: Cursor, limit: u32) -> Result<
 impl Walk {
     fn of(collection: Arc<Collection>, on_trial: bool) -> Walk {
         let looks = Looks { live: Look::First, bulk: Look::First };
-        Walk { collection, cursor: Cursor::TOP, bulk: Cursor::BEHIND_LIVE, turn: 0, on_trial, looks }
+        // a blocked collection has enough to do
+        let touches = if on_trial { Touches::Over } else { Touches::AfterABatch };
+        Walk { collection, cursor: Cursor::TOP, bulk: Cursor::BEHIND_LIVE, turn: 0, touches, at_end: false, on_trial, looks }
     }
 
     /// Where the next batch begins, if it is a bulk's turn.

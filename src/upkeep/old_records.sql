@@ -1,1 +1,1 @@
-select key, revision, deleted_at, back from catchword.old_records($1, $2, $3, $4, $5)
+select key, revision, recorded_at, fate from catchword.old_records($1, $2, $3, $4, $5)

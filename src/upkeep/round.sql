@@ -39,7 +39,7 @@ overdue as (
 )
 select coalesce((select jsonb_agg(to_jsonb(s)) from sentinels s), '[]') as sentinels,
        array(select n.name from unnest($3::text[]) as n (name)
-              where exists (select from catchword.tombstone d where d.collection = n.name and d.deleted_at < now() - make_interval(secs => $4))) as sweepable,
+              where exists (select from catchword.record d where d.collection = n.name and d.recorded_at < now() - make_interval(secs => $4))) as sweepable,
        coalesce((select jsonb_agg(to_jsonb(a) order by a.id) from asked a),
                 (select jsonb_build_array(jsonb_build_object('id', catchword.ask_audit(o.name, false, 'schedule'), 'reason', 'schedule')) from overdue o),
                 '[]') as audits

@@ -4,11 +4,14 @@
 //! a request is given 30 s. Each is deleted under the version that was seen, so a key that came back is not touched. Its record goes when a
 //! later look has seen that it is gone from every index, and only if it is still the same delete. Without record and document the key never
 //! was: a document that turns up all the same, from a restored index say, is an orphan, and the next audit finds it.
+//!
+//! A record that lies above its key's row stays, however old it is: the row's version comes from it. Others that nothing needs any more
+//! just go.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sqlx::Row;
+use sqlx::FromRow;
 use tokio_util::sync::CancellationToken;
 
 use super::Upkeep;
@@ -40,11 +43,14 @@ impl Default for Cursor {
     }
 }
 
-/// The record of a delete that is old enough.
+/// A record that is old enough.
+#[derive(FromRow)]
 struct Old {
     key: String,
     revision: i64,
-    back: bool,
+    recorded_at: DateTime<Utc>,
+    /// What becomes of it: sweep, forget, keep.
+    fate: String,
 }
 
 impl Upkeep {
@@ -72,7 +78,7 @@ impl Upkeep {
     }
 
     async fn old(&self, collection: &Collection, cursor: &mut Cursor) -> Result<Vec<Old>, Error> {
-        let rows = sqlx::query(include_str!("old_records.sql"))
+        let old: Vec<Old> = sqlx::query_as(include_str!("old_records.sql"))
             .bind(&collection.name)
             .bind(self.catchword.config().worker.sweep_after.as_secs_f64())
             .bind(cursor.at)
@@ -80,16 +86,15 @@ impl Upkeep {
             .bind(BULK)
             .fetch_all(&self.catchword.inner.pool)
             .await?;
-        if let Some(last) = rows.last() {
-            (cursor.at, cursor.key) = (last.try_get("deleted_at")?, last.try_get("key")?);
+        if let Some(last) = old.last() {
+            (cursor.at, cursor.key) = (last.recorded_at, last.key.clone());
         }
-        let old =
-            rows.iter().map(|row| Ok(Old { key: row.try_get("key")?, revision: row.try_get("revision")?, back: row.try_get("back")? }));
-        old.collect()
+        Ok(old)
     }
 
     async fn sweep_these(&self, collection: &Collection, old: &[Old]) -> Result<(), Error> {
-        let gone: Vec<&Old> = old.iter().filter(|old| !old.back).collect();
+        let with = |fate: &'static str| old.iter().filter(move |old| old.fate == fate);
+        let gone: Vec<&Old> = with("sweep").collect();
         let mut swept = 0;
         for target in &collection.targets {
             let seen = self.seen(target, &gone).await?;
@@ -106,14 +111,15 @@ impl Upkeep {
             absent.iter_mut().zip(&seen).for_each(|(absent, has)| *absent &= *has == Has::Absent);
         }
         let done = gone.iter().zip(&absent).filter(|(_, absent)| **absent).map(|(old, _)| *old);
-        // a key that came back needs its record no more: its row's number is above it
-        let done: Vec<&Old> = done.chain(old.iter().filter(|old| old.back)).collect();
-        sqlx::query(include_str!("forget_records.sql"))
-            .bind(&collection.name)
-            .bind(done.iter().map(|old| old.key.as_str()).collect::<Vec<_>>())
-            .bind(done.iter().map(|old| old.revision).collect::<Vec<_>>())
-            .execute(&self.catchword.inner.pool)
-            .await?;
+        let (forget, keep) = (include_str!("forget_records.sql"), include_str!("keep_records.sql"));
+        for (sql, records) in [(forget, done.chain(with("forget")).collect()), (keep, with("keep").collect::<Vec<&Old>>())] {
+            sqlx::query(sql)
+                .bind(&collection.name)
+                .bind(records.iter().map(|old| old.key.as_str()).collect::<Vec<_>>())
+                .bind(records.iter().map(|old| old.revision).collect::<Vec<_>>())
+                .execute(&self.catchword.inner.pool)
+                .await?;
+        }
         Ok(())
     }
 

@@ -85,10 +85,16 @@ async fn number(world: &World, id: i64) -> i64 {
     world.one(&format!("select catchword_revision from item where id = {id}")).await
 }
 
-/// The number of a delete, if it was recorded.
+/// The highest number that was recorded for a key, if there is one.
 async fn record(world: &World, key: &str) -> Option<i64> {
-    let sql = format!("select revision from catchword.tombstone where collection = 'item' and key = '{key}'");
+    let sql = format!("select revision from catchword.record where collection = 'item' and key = '{key}' order by revision");
     world.all(&sql).await.pop()
+}
+
+/// The version that the row's document gets.
+async fn version(world: &World, id: i64) -> i64 {
+    let recorded = record(world, &id.to_string()).await.unwrap_or(0);
+    number(world, id).await.max(floor(world).await).max(recorded + recorded % 2)
 }
 
 /// A session of its own, for tests in which several transactions overlap.

@@ -36,7 +36,7 @@ async fn a_canary_is_followed_until_search_shows_it() {
     // scrapes within a second share what was read
     let due = "catchword_jobs{collection=\"catchword_canary\",state=\"due\"}";
     eventually("none is due", async || scrape(&world, &worker).await.value(due) == 0.0).await;
-    assert_eq!(world.one::<i64>("select count(*) from catchword.tombstone where collection = 'catchword_canary'").await, 0);
+    assert_eq!(world.one::<i64>("select count(*) from catchword.record where collection = 'catchword_canary'").await, 0);
 
     // a tick each second, a beat each minute
     assert_eq!(world.one::<i64>("select beat from catchword.canary").await, 1);

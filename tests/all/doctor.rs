@@ -144,8 +144,8 @@ async fn what_is_wrong_in_postgres_is_told_with_what_helps() {
             "schema",
             "sequence",
             "fail",
-            "increment 2",
-            "alter sequence catchword.revision increment 2",
+            "increment 4",
+            "alter sequence catchword.revision increment 4",
         ),
         (
             "update catchword.installation set last_revision = last_revision + 1000000000",

@@ -22,6 +22,7 @@ mod documents;
 mod drift;
 mod elastic;
 mod faults;
+mod foreign;
 mod freeze;
 mod held_back;
 mod http;

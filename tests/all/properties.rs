@@ -97,7 +97,7 @@ impl Sequence {
 
     /// A few transactions; after each one jobs and numbers are compared with what was to be expected.
     async fn run(mut self, connection: &mut PgConnection) -> Result<(), String> {
-        let fresh = "set synchronous_commit = off; delete from item; delete from watched; delete from label; delete from catchword.tombstone; delete from catchword.job";
+        let fresh = "set synchronous_commit = off; delete from item; delete from watched; delete from label; delete from catchword.record; delete from catchword.job";
         sqlx::raw_sql(fresh).execute(&mut *connection).await.map_err(|error| error.to_string())?;
         for _ in 0..self.random.random_range(1..=5) {
             let done = self.transaction(connection).await;
@@ -369,7 +369,7 @@ async fn found(connection: &mut PgConnection) -> Result<BTreeMap<(String, String
         select name, collection, key, 0::bigint from taken
         union all select 'row', 'item', id::text, coalesce(catchword_revision, -1) from item
         union all select 'row', 'watched', id::text, coalesce(catchword_revision, -1) from watched
-        union all select 'gone', collection, key, revision from catchword.tombstone";
+        union all select 'gone', collection, key, revision from catchword.record";
     let mut found: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
     for (kind, collection, key, number) in sqlx::query_as(everything).fetch_all(connection).await? {
         found.entry((kind, collection)).or_default().insert(key, number);

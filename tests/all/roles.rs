@@ -18,13 +18,18 @@ struct Roles {
     names: Names,
 }
 
-struct Names {
+pub struct Names {
     id: String,
     server_url: String,
 }
 
 impl Names {
-    fn of(&self, role: &str) -> String {
+    pub fn new() -> Names {
+        let id = Uuid::new_v4().simple().to_string()[..12].to_owned();
+        Names { id, server_url: std::env::var("DATABASE_URL").unwrap() }
+    }
+
+    pub fn of(&self, role: &str) -> String {
         format!("cw_{role}_{}", self.id)
     }
 }
@@ -51,8 +56,7 @@ impl Drop for Names {
 impl Roles {
     /// The tables are the migrator's, the application may read and write them, everything is migrated and attached.
     async fn new() -> Roles {
-        let id = Uuid::new_v4().simple().to_string()[..12].to_owned();
-        let names = Names { id, server_url: std::env::var("DATABASE_URL").unwrap() };
+        let names = Names::new();
         let world = World::with(Layout { migrated: false, ..Layout::default() }).await;
         let roles = Roles { world, names };
         // what comes from earlier migrations of the world's own, and what a careful operator takes from everybody
@@ -165,7 +169,7 @@ async fn an_application_can_neither_see_nor_forge_jobs() {
             "insert into catchword.job (collection, key, priority, tag) values ('annotation', 'x', 1, 'x')",
             "permission denied for table job",
         ),
-        ("delete from catchword.tombstone", "permission denied for table tombstone"),
+        ("delete from catchword.record", "permission denied for table record"),
         ("update catchword.collection set floor = 0", "permission denied for table collection"),
         ("select from catchword.installation", "permission denied for table installation"),
         ("select catchword.schedule('annotation', '{}')", "permission denied for function schedule"),

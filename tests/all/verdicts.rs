@@ -53,7 +53,7 @@ async fn a_deleted_row_leaves_a_tombstone_with_the_number_of_its_delete() {
     let key = world.in_step("acct:a", "soon gone").await;
     let revision = world.revision(&key).await;
     world.sql(&format!("delete from annotation where id = '{key}'")).await;
-    let recorded: i64 = world.one(&format!("select revision from catchword.tombstone where key = '{key}'")).await;
+    let recorded: i64 = world.one(&format!("select revision from catchword.record where key = '{key}'")).await;
     assert!(recorded > revision && recorded % 2 == 1);
 
     let outcome = world.pass().await;
@@ -75,7 +75,7 @@ async fn a_delete_that_elasticsearch_was_never_told_of_is_told_before_it_is_sett
 
     let outcome = world.pass().await;
     assert_eq!((outcome.settled, outcome.verdicts), (0, [("untold", 1)].into()));
-    let recorded: i64 = world.one(&format!("select revision from catchword.tombstone where key = '{key}'")).await;
+    let recorded: i64 = world.one(&format!("select revision from catchword.record where key = '{key}'")).await;
     assert_eq!(world.version("annotation", &key).await, Some(recorded));
     assert_eq!(world.pass().await.settled, 2, "the insert's job and the delete's");
 }
@@ -100,7 +100,7 @@ async fn a_document_without_a_row_is_given_a_number_and_then_a_tombstone() {
 
     let first = world.pass().await;
     assert_eq!((first.settled, first.written, first.verdicts), (0, 0, [("orphan", 1)].into()));
-    let recorded: i64 = world.one(&format!("select revision from catchword.tombstone where key = '{key}'")).await;
+    let recorded: i64 = world.one(&format!("select revision from catchword.record where key = '{key}'")).await;
     assert_eq!(world.pass().await.written, 1);
     assert_eq!(world.version("annotation", &key).await, Some(recorded));
     assert_eq!(world.pass().await.settled, 1);

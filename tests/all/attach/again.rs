@@ -206,7 +206,7 @@ async fn changed_columns_to_watch_or_a_related_table_more_raise_the_floor_and_sa
     let world = attached().await;
     let mut config = config_of_item(&world);
     let mut last = floor(&world).await;
-    let label = Touch { table: "label".into(), column: "name".into(), row_column: "label".into() };
+    let label = Touch { table: "label".into(), column: "name".into(), row_column: "label".into(), watch: Vec::new() };
 
     config.watch = vec!["text".into()];
     let done = collection::attach(&world.pool, &config).await.unwrap();
@@ -238,7 +238,7 @@ async fn detaching_undoes_attaching_and_attaching_again_works() {
     assert!(said.contains("detached") && said.contains("item.catchword_revision stays, because a view uses it"), "{said}");
     assert_eq!((triggers(&world, "item").await.len(), triggers(&world, "label").await.len()), (0, 0));
     let left: i64 = world
-        .one("select (select count(*) from catchword.job where collection = 'item') + (select count(*) from catchword.tombstone where collection = 'item')
+        .one("select (select count(*) from catchword.job where collection = 'item') + (select count(*) from catchword.record where collection = 'item')
               + (select count(*) from catchword.collection where name = 'item') + (select count(*) from pg_proc where pronamespace = 'catchword'::regnamespace and proname like 'item%')")
         .await;
     assert_eq!(left, 0);

@@ -1,6 +1,6 @@
 //! For one key, whatever commits later has the higher number.
 
-use super::{Session, attached, floor, keys, number, record};
+use super::{Session, attached, floor, keys, number, record, version};
 use crate::common::World;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -23,7 +23,7 @@ async fn a_row_has_an_even_number_that_grows_and_a_delete_an_odd_one_above() {
     assert!(reborn > gone && reborn % 2 == 0, "{gone} {reborn}");
     world.sql("truncate item").await;
     assert!(record(&world, "1").await.unwrap() > reborn, "the record of the later delete replaces the earlier");
-    assert_eq!(world.one::<i64>("select count(*) from catchword.tombstone").await, 1);
+    assert_eq!(world.one::<i64>("select count(*) from catchword.record").await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,27 +106,27 @@ async fn overlap(level: &str, waiter: &str) -> (World, Result<(), String>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_insert_that_waited_for_a_delete_draws_again() {
+async fn an_insert_that_waited_for_a_delete_has_the_higher_version() {
     for level in ["read committed", "repeatable read", "serializable"] {
         let (world, done) = overlap(level, "insert into item (id) values (1)").await;
         done.unwrap();
-        let (row, gone) = (number(&world, 1).await, record(&world, "1").await.unwrap());
+        let (row, gone) = (version(&world, 1).await, record(&world, "1").await.unwrap());
         assert!(row > gone, "{level}: row {row}, delete {gone}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_key_that_waited_for_a_delete_draws_again() {
+async fn a_changed_key_that_waited_for_a_delete_has_the_higher_version() {
     for level in ["read committed", "repeatable read", "serializable"] {
         let (world, done) = overlap(level, "update item set id = 1 where id = 7").await;
         done.unwrap();
-        let (row, gone) = (number(&world, 1).await, record(&world, "1").await.unwrap());
+        let (row, gone) = (version(&world, 1).await, record(&world, "1").await.unwrap());
         assert!(row > gone, "{level}: row {row}, delete {gone}");
         assert!(record(&world, "7").await.is_some());
     }
 }
 
-/// The old snapshot still shows the row that was deleted meanwhile: drawing again must not stumble over it.
+/// The old snapshot still shows the row that was deleted meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_snapshot_that_shows_the_deleted_row_does_not_fail_the_insert() {
     let world = attached().await;
@@ -140,7 +140,7 @@ async fn an_old_snapshot_that_shows_the_deleted_row_does_not_fail_the_insert() {
     done.unwrap();
     second.sql("commit").await;
     assert_eq!(world.one::<String>("select text from item").await, "second life");
-    assert!(number(&world, 1).await > record(&world, "1").await.unwrap());
+    assert!(version(&world, 1).await > record(&world, "1").await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]

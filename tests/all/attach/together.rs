@@ -29,7 +29,7 @@ async fn a_rollback_leaves_neither_row_nor_job_nor_record() {
         .await;
 
     assert_eq!(keys(&world).await, [""; 0]);
-    assert_eq!(world.one::<i64>("select count(*) from catchword.tombstone").await, 0);
+    assert_eq!(world.one::<i64>("select count(*) from catchword.record").await, 0);
     assert_eq!(world.all::<i64>("select id from item").await, [1]);
 }
 
@@ -62,7 +62,7 @@ async fn a_connection_killed_before_its_commit_leaves_neither() {
     assert!(writer.attempt("commit").await.is_err());
     assert_eq!(keys(&world).await, [""; 0]);
     assert_eq!(world.all::<i64>("select id from item").await, [1]);
-    assert_eq!(world.one::<i64>("select count(*) from catchword.tombstone").await, 0);
+    assert_eq!(world.one::<i64>("select count(*) from catchword.record").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

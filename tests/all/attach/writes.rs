@@ -2,7 +2,7 @@
 
 use sqlx::postgres::PgPoolCopyExt;
 
-use super::{attach, attached, collection_lines, forget, item, keys, keys_of, number, record};
+use super::{attach, attached, collection_lines, forget, item, keys, keys_of, number, record, version};
 use crate::common::{Layout, World};
 
 async fn with_items(ids: std::ops::RangeInclusive<i64>) -> World {
@@ -74,7 +74,7 @@ async fn a_truncate_leaves_jobs_and_records_for_every_key() {
     let world = with_items(1..=3).await;
     world.sql("truncate item").await;
     assert_eq!(keys(&world).await, ["1", "2", "3"]);
-    assert_eq!(world.one::<i64>("select count(*) from catchword.tombstone where collection = 'item'").await, 3);
+    assert_eq!(world.one::<i64>("select count(*) from catchword.record where collection = 'item'").await, 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,7 +124,7 @@ async fn a_delete_and_an_insert_of_one_key_in_one_statement_leave_a_row_that_win
     changed.dedup();
     assert_eq!(changed, ["1"]);
     assert_eq!(world.one::<String>("select text from item").await, "reborn");
-    assert!(number(&world, 1).await > record(&world, "1").await.unwrap());
+    assert!(version(&world, 1).await > record(&world, "1").await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -186,7 +186,7 @@ async fn a_key_of_every_type_is_stored_as_postgres_writes_it() {
             assert_eq!(keys_of(&world, &table).await, [stored], "{statement}");
             forget(&world).await;
         }
-        let recorded: Vec<String> = world.all(&format!("select key from catchword.tombstone where collection = '{table}'")).await;
+        let recorded: Vec<String> = world.all(&format!("select key from catchword.record where collection = '{table}'")).await;
         assert!(recorded.contains(&stored.to_owned()), "{recorded:?}");
         world.sql(&format!("insert into {table} (id) values ('{quoted}')")).await;
         forget(&world).await;
@@ -220,7 +220,7 @@ async fn a_key_too_long_for_elasticsearch_fails_no_write_and_no_burial() {
         forget(&world).await;
     }
     let recorded: Vec<i32> =
-        world.all("select distinct octet_length(key) from catchword.tombstone where collection = 'item' order by 1").await;
+        world.all("select distinct octet_length(key) from catchword.record where collection = 'item' order by 1").await;
     assert_eq!(recorded, [512], "only what can be an id needs a tombstone");
 
     for key in &longest {

@@ -61,15 +61,16 @@ impl World {
 
     async fn wants(&self, condition: &str) -> Wants {
         let sql = format!(
-            "select keyed.key, keyed.version, keyed.body from (
-               select v.key::text as key, greatest(coalesce(v.revision, 0), c.floor) as version, v.body::text as body
-                 from annotation_document v, catchword.collection c where c.name = 'annotation'
+            "with recorded as (select key, max(revision) as revision from catchword.record where collection = 'annotation' group by key)
+             select keyed.key, keyed.version, keyed.body from (
+               select v.key::text as key, greatest(v.revision, c.floor, r.revision + r.revision % 2) as version, v.body::text as body
+                 from catchword.collection c, annotation_document v left join recorded r on r.key = v.key::text where c.name = 'annotation'
                union all
-               select t.id::text, greatest(coalesce(t.catchword_revision, 0), c.floor) + 1, null
-                 from annotation t, catchword.collection c where c.name = 'annotation' and t.deleted
+               select t.id::text, greatest(t.catchword_revision, c.floor, r.revision + r.revision % 2) + 1, null
+                 from catchword.collection c, annotation t left join recorded r on r.key = t.id::text where c.name = 'annotation' and t.deleted
                union all
-               select d.key, d.revision, null from catchword.tombstone d
-                where d.collection = 'annotation' and not exists (select from annotation t where t.id::text = d.key)
+               select d.key, d.revision, null from recorded d
+                where d.revision % 2 = 1 and not exists (select from annotation t where t.id::text = d.key)
              ) as keyed where true {condition}"
         );
         let rows = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch_all(&self.pool).await.unwrap();

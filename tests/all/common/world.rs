@@ -187,9 +187,11 @@ impl World {
         self.catchword.sync("test", &["annotation"]).await.unwrap()
     }
 
-    /// The revision of an annotation's row.
+    /// The version of an annotation's document: its row's number, the floor, or the number at or above its record.
     pub async fn revision(&self, key: &str) -> i64 {
-        self.one(&format!("select catchword_revision from annotation where id = '{key}'")).await
+        let version = "select greatest(t.catchword_revision, c.floor, (select max(r.revision + r.revision % 2) from catchword.record r where r.key = t.id::text))
+                         from annotation t, catchword.collection c where c.name = 'annotation'";
+        self.one(&format!("{version} and t.id = '{key}'")).await
     }
 
     /// The binary, with this world's configuration and environment.

@@ -1,4 +1,4 @@
-//! An in-memory Postgres: rows under locks, one sequence, records of deletes, jobs in the writer's transaction.
+//! An in-memory Postgres: rows under locks, one sequence, records of deletes and touches, jobs in the writer's transaction.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,10 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
     Index(Key),
+    /// Touch every row: the related row changed.
     Touch,
+    /// Touch this one: it was locked.
+    TouchKey(Key),
 }
 
 #[derive(Clone, Debug)]
@@ -42,6 +45,7 @@ pub struct JobRow {
 #[derive(Clone, Debug, Default)]
 pub struct Committed {
     pub rows: BTreeMap<Key, Row>,
+    /// The highest of each key: odd of a delete, even of a touch.
     pub records: BTreeMap<Key, i64>,
     pub jobs: Vec<JobRow>,
     pub title: i64,
@@ -70,14 +74,15 @@ impl Postgres {
 
     /// `nextval`, for a session.
     pub fn draw(&mut self, session: usize) -> i64 {
+        let step = if self.on(Rule::StepOfFour) { 4 } else { 2 };
         if self.on(Rule::CacheOne) {
-            self.sequence += 2;
+            self.sequence += step;
             return self.sequence;
         }
         let cache = self.caches.entry(session).or_default();
         if cache.is_empty() {
-            *cache = (1..=5).rev().map(|n| self.sequence + 2 * n).collect();
-            self.sequence += 10;
+            *cache = (1..=5).rev().map(|n| self.sequence + step * n).collect();
+            self.sequence += 5 * step;
         }
         cache.pop().unwrap_or(self.sequence)
     }
@@ -87,8 +92,15 @@ impl Postgres {
         self.now.jobs.push(JobRow { id: self.next_job, demand, attempts: 0, due: 0, claimed_by: None });
     }
 
-    pub fn version(&self, row: &Row) -> i64 {
+    /// The row's own number or the floor, whichever is higher.
+    pub fn own_version(&self, row: &Row) -> i64 {
         row.revision.max(self.now.floor)
+    }
+
+    /// Never below the key's record.
+    fn version(&self, key: Key, row: &Row) -> i64 {
+        let recorded = self.now.records.get(&key).copied().filter(|_| self.on(Rule::AboveRecord)).unwrap_or(0);
+        self.own_version(row).max(recorded + recorded % 2)
     }
 
     pub fn content(&self, row: &Row) -> Content {
@@ -98,7 +110,7 @@ impl Postgres {
     /// The view: version and document, if it returns the key.
     pub fn shown(&self, key: Key) -> Option<(i64, Content)> {
         let row = self.now.rows.get(&key).filter(|row| !row.hidden)?;
-        Some((self.version(row), self.content(row)))
+        Some((self.version(key, row), self.content(row)))
     }
 
     /// What Postgres wants, in one statement.
@@ -112,24 +124,35 @@ impl Postgres {
     /// The second of two statements, where the rule is off: a row that the first did not see is taken for hidden.
     pub fn want_of_what_is_not_shown(&self, key: Key) -> Want {
         match (self.now.rows.get(&key), self.now.records.get(&key)) {
-            (Some(row), _) => Want::Hidden(self.version(row) + 1),
-            (None, Some(n)) => Want::Deleted(*n),
-            (None, None) => Want::Never,
+            (Some(row), _) => Want::Hidden(self.version(key, row) + 1),
+            (None, Some(n)) if n % 2 == 1 => Want::Deleted(*n),
+            (None, _) => Want::Never,
         }
     }
 
     /// A delete's own number, recorded in its transaction.
     pub fn record(&mut self, key: Key, session: usize) {
         let number = self.draw(session) + 1;
+        self.keep(key, number);
+    }
+
+    fn keep(&mut self, key: Key, number: i64) {
         let record = self.now.records.entry(key).or_default();
         *record = (*record).max(number);
     }
 
-    /// Gives a row a new revision, and so a job.
+    /// Gives a row a new number, and does not write to it.
+    pub fn renumber(&mut self, key: Key, session: usize) {
+        let number = self.draw(session);
+        if self.now.rows.contains_key(&key) {
+            self.keep(key, number);
+        }
+    }
+
+    /// The same, and leaves a job.
     pub fn touch(&mut self, key: Key, session: usize) {
-        let revision = self.draw(session);
-        if let Some(row) = self.now.rows.get_mut(&key) {
-            row.revision = revision;
+        self.renumber(key, session);
+        if self.now.rows.contains_key(&key) {
             self.schedule(Demand::Index(key));
         }
     }

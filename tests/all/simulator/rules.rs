@@ -17,10 +17,16 @@ pub enum Rule {
     ElasticFirst,
     /// A delete records its own number; off: the worker draws one when it looks.
     RecordedNumber,
-    /// An insert below its key's record draws again.
-    SecondDraw,
+    /// A row below its key's record has the version above it.
+    AboveRecord,
+    /// The sequence steps by four: the number above a delete's belongs to the key's next life alone.
+    StepOfFour,
+    /// A touch draws under the row's lock, and meets a locked row later.
+    TouchUnderLock,
     /// What Postgres wants of a key is read in one statement: in that of the view, or else in one that asks for everything.
     OneStatement,
+    /// A worker records a delete only where there is no row.
+    RecordWithoutRow,
     /// Rows of a changed related row are touched after its commit; off: in its transaction.
     TouchAfterCommit,
     /// A new floor waits for open writers.
@@ -31,10 +37,12 @@ pub enum Rule {
     SweepVersioned,
     /// A record is forgotten when a later look sees its tombstone gone.
     SweepLooksAgain,
+    /// A record that lies above its key's row stays.
+    SweepKeepsWhatRowsNeed,
 }
 
 impl Rule {
-    pub const ALL: [Rule; 15] = [
+    pub const ALL: [Rule; 19] = [
         Rule::ExternalVersions,
         Rule::Tombstones,
         Rule::Untold,
@@ -43,12 +51,16 @@ impl Rule {
         Rule::CacheOne,
         Rule::ElasticFirst,
         Rule::RecordedNumber,
-        Rule::SecondDraw,
+        Rule::AboveRecord,
+        Rule::StepOfFour,
+        Rule::TouchUnderLock,
         Rule::OneStatement,
+        Rule::RecordWithoutRow,
         Rule::TouchAfterCommit,
         Rule::FloorUnderLock,
         Rule::SweepOld,
         Rule::SweepVersioned,
         Rule::SweepLooksAgain,
+        Rule::SweepKeepsWhatRowsNeed,
     ];
 }

@@ -266,17 +266,13 @@ impl Simulation {
     fn commit(&mut self, session: usize, open: Writer) {
         let mut next = Writer::Idle;
         match open {
-            Writer::Inserting { key, mut row } => {
+            Writer::Inserting { key, row } => {
                 if self.postgres.now.rows.contains_key(&key) {
                     if self.locked(key) {
                         return; // still waits
                     }
                     self.say(format!("session {session}: {key} is there already"));
                 } else {
-                    let record = self.postgres.now.records.get(&key).copied().unwrap_or(0);
-                    if record > row.revision && self.on(Rule::SecondDraw) {
-                        row.revision = self.postgres.draw(session);
-                    }
                     self.say(format!("session {session} commits the insert of {key} as {}", row.revision));
                     self.postgres.now.rows.insert(key, row);
                     self.postgres.schedule(Demand::Index(key));
@@ -421,7 +417,7 @@ impl Simulation {
         for job in &mut self.postgres.now.jobs {
             if job.claimed_by.is_none() && job.due <= time {
                 match job.demand {
-                    Demand::Touch => touch = touch.or(Some(job.id)),
+                    Demand::Touch | Demand::TouchKey(_) => touch = touch.or(Some((job.id, job.demand))),
                     Demand::Index(key) => {
                         job.claimed_by = Some(n);
                         jobs.push(job.id);
@@ -435,8 +431,8 @@ impl Simulation {
                 break;
             }
         }
-        if let Some(id) = touch {
-            self.expand(id, n);
+        if let Some((id, demand)) = touch {
+            self.expand(id, demand, n);
         }
         if jobs.is_empty() {
             return Worker::Idle;
@@ -445,17 +441,19 @@ impl Simulation {
         Worker::Claimed { jobs, keys }
     }
 
-    /// Touches the rows found now. A locked one may be rolled back: then the job stays.
-    fn expand(&mut self, id: i64, n: usize) {
-        let keys: Vec<Key> = self.postgres.now.rows.keys().copied().collect();
-        let free: Vec<Key> = keys.iter().copied().filter(|key| !self.locked(*key)).collect();
-        for key in &free {
-            self.postgres.touch(*key, WORKER_SESSION + n);
+    /// Touches the rows found now. A locked one may be rolled back: it is touched later, by a job of its own.
+    fn expand(&mut self, id: i64, demand: Demand, n: usize) {
+        let is_meant = |key: &Key| !matches!(demand, Demand::TouchKey(only) if only != *key);
+        let keys: Vec<Key> = self.postgres.now.rows.keys().copied().filter(is_meant).collect();
+        self.say(format!("worker {n} touches {keys:?}"));
+        for key in keys {
+            if self.locked(key) && self.on(Rule::TouchUnderLock) {
+                self.postgres.schedule(Demand::TouchKey(key));
+            } else {
+                self.postgres.touch(key, WORKER_SESSION + n);
+            }
         }
-        self.say(format!("worker {n} touches {free:?} of {keys:?}"));
-        if free.len() == keys.len() {
-            self.postgres.now.jobs.retain(|job| job.id != id);
-        }
+        self.postgres.now.jobs.retain(|job| job.id != id);
     }
 
     fn look(&mut self, keys: &[Key]) -> Vec<Has> {
@@ -557,17 +555,26 @@ impl Simulation {
             match (found.verdict, found.want) {
                 (Verdict::Ahead, want) => {
                     if found.seen >= self.postgres.sequence {
-                        self.postgres.sequence = (found.seen + 10) / 2 * 2;
+                        self.postgres.sequence = (found.seen + 10) / 4 * 4;
                     }
                     match want {
-                        Want::Present(_) | Want::Hidden(_) if !self.locked(found.key) => self.postgres.touch(found.key, WORKER_SESSION + n),
-                        Want::Deleted(_) => self.postgres.record(found.key, WORKER_SESSION + n),
+                        Want::Present(_) | Want::Hidden(_) if !self.locked(found.key) => {
+                            self.postgres.renumber(found.key, WORKER_SESSION + n)
+                        }
+                        Want::Deleted(_) => self.record_gone(found.key, n),
                         _ => {}
                     }
                 }
-                (Verdict::Orphan, Want::Never) => self.postgres.record(found.key, WORKER_SESSION + n),
+                (Verdict::Orphan, Want::Never) => self.record_gone(found.key, n),
                 _ => {}
             }
+        }
+    }
+
+    /// A row may have come since it was looked for.
+    fn record_gone(&mut self, key: Key, n: usize) {
+        if !self.postgres.now.rows.contains_key(&key) || !self.on(Rule::RecordWithoutRow) {
+            self.postgres.record(key, WORKER_SESSION + n);
         }
     }
 
@@ -652,7 +659,7 @@ impl Simulation {
         for key in 0..KEYS {
             let agrees = compare(self.postgres.want(key), &self.elastic.look(key)).is_satisfied();
             let has_job =
-                self.postgres.now.jobs.iter().any(|job| matches!(job.demand, Demand::Index(k) if k == key) || job.demand == Demand::Touch);
+                self.postgres.now.jobs.iter().any(|job| [Demand::Index(key), Demand::TouchKey(key), Demand::Touch].contains(&job.demand));
             if !agrees && !has_job && !self.is_half_swept(key) && self.off.is_none() && !self.explained {
                 return Err(format!("{key} is forgotten"));
             }

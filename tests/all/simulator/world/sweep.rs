@@ -1,4 +1,5 @@
 //! The sweeper: removes the tombstone of an old delete under the version it saw, and forgets the record when a later look sees it gone.
+//! Records that nothing needs any more just go.
 
 use catchword::elastic::Has;
 use catchword::upkeep::tombstone;
@@ -12,6 +13,11 @@ use crate::simulator::rules::Rule;
 #[derive(Clone, Debug)]
 pub(super) enum Sweeper {
     Idle,
+    /// Holds a record that nothing needs any more.
+    Needless {
+        key: Key,
+        record: i64,
+    },
     /// Holds the record of a delete that is old enough.
     Picked {
         key: Key,
@@ -28,6 +34,13 @@ impl Simulation {
     pub(super) fn sweep(&mut self) {
         self.sweeper = match self.sweeper.clone() {
             Sweeper::Idle => self.pick(),
+            Sweeper::Needless { key, record } => {
+                self.say(format!("the record {record} of {key} is forgotten"));
+                if self.postgres.now.records.get(&key).is_some_and(|now| *now <= record) {
+                    self.postgres.now.records.remove(&key);
+                }
+                Sweeper::Idle
+            }
             Sweeper::Picked { key, record } => self.sweep_this(key, record),
             // it waits for the answer, which may be lost or late
             Sweeper::Swept { .. } if self.random.random_bool(0.8) => return,
@@ -43,15 +56,16 @@ impl Simulation {
     fn pick(&mut self) -> Sweeper {
         let picked = self.postgres.now.records.iter().map(|(key, record)| (*key, *record)).find(|(key, record)| self.is_old(*key, *record));
         let Some((key, record)) = picked else { return Sweeper::Idle };
-        self.say(format!("the sweeper picks the delete of {key} at {record}"));
-        Sweeper::Picked { key, record }
+        self.say(format!("the sweeper picks the record of {key} at {record}"));
+        let is_a_delete = record % 2 == 1 && !self.postgres.now.rows.contains_key(&key);
+        if is_a_delete { Sweeper::Picked { key, record } } else { Sweeper::Needless { key, record } }
     }
 
     fn is_old(&self, key: Key, record: i64) -> bool {
-        let back = self.postgres.now.rows.contains_key(&key);
+        let needed = self.postgres.now.rows.get(&key).is_some_and(|row| self.postgres.own_version(row) < record);
         let late = self.network.iter().any(|message| message.key == key && message.version <= record);
         let busy = self.postgres.now.jobs.iter().any(|job| job.demand == Demand::Index(key));
-        !back && !((late || busy) && self.on(Rule::SweepOld))
+        !(needed && self.on(Rule::SweepKeepsWhatRowsNeed)) && !((late || busy) && self.on(Rule::SweepOld))
     }
 
     fn sweep_this(&mut self, key: Key, record: i64) -> Sweeper {

@@ -1,0 +1,1 @@
+select catchword.draw($1, $2)

@@ -1,1 +1,0 @@
-select catchword.touch($1, $2)

@@ -1,0 +1,1 @@
+select catchword.keep_records($1, $2, $3)
