@@ -135,11 +135,11 @@ create index dead_job_key on catchword.dead_job using hash (key);
 create index dead_job_collection on catchword.dead_job (collection);
 
 -- What is known of a key beside its row. Rows are only added in an application's transaction, never changed: so whatever its isolation
--- level, no write of it can fail here, or wait. The highest number counts; lower ones are deleted in passing, and by the sweep.
+-- level, no write of it can fail here, or wait; for the same reason there is no check on it. The highest number counts; lower ones are deleted in passing, and by the sweep.
 create table catchword.record (
   collection  text not null,
   key         text not null,
-  revision    bigint not null constraint record_revision_is_drawn check (revision % 4 in (0, 1)),
+  revision    bigint not null,
   recorded_at timestamptz not null default now(),
   primary key (collection, key, revision)
 );

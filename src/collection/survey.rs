@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use sqlx::{Connection, FromRow, PgConnection, Row};
 
+use super::repair::draw;
 use super::statements::{filled, with_keys};
 use super::{Collection, Unbuildable, check};
 use crate::{Error, config};
@@ -45,6 +46,24 @@ impl Collection {
         let share = (SAMPLE_PAGES as f64 * 100.0 / pages.max(1) as f64).min(100.0);
         let row = filled(&self.statements.highest).bind(tail).bind(share as f32).fetch_one(connection).await?;
         Ok(Highest::from_row(&row)?)
+    }
+
+    /// Draws a number for a row as a worker does, in each isolation level, and undoes it. What Postgres said, if it refused.
+    pub async fn try_draw(&self, connection: &mut PgConnection) -> Result<Option<String>, Error> {
+        let keys = self.keys(&mut *connection, None, None, 1).await?.picked;
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        for level in ["set transaction isolation level read committed", "set transaction isolation level serializable"] {
+            let mut transaction = connection.begin().await?;
+            sqlx::query(level).execute(&mut *transaction).await?;
+            let drawn = draw(&mut transaction, &self.name, &keys).await;
+            transaction.rollback().await?;
+            match drawn {
+                Ok(_) => {}
+                Err(error) if error.sqlstate().is_some() => return Ok(Some(error.to_string())),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
     }
 
     /// Builds one batch of documents, as a pass does, and looks at what comes.

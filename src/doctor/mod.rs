@@ -9,6 +9,7 @@ mod postgres;
 mod rights;
 mod schema;
 mod table;
+mod trial;
 mod view;
 mod work;
 
@@ -93,6 +94,7 @@ impl Catchword {
             match collection::load(connection, config, &self.inner.prefix).await {
                 Ok(collection) => {
                     report.add(&group, table::look(connection, config, &collection).await?);
+                    report.add(&group, trial::look(connection, &collection).await?);
                     report.add(&format!("{} view", config.name), view::look(connection, config, &collection, &self.inner.config).await?);
                     collections.push(collection);
                 }

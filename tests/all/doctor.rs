@@ -145,7 +145,7 @@ async fn what_is_wrong_in_postgres_is_told_with_what_helps() {
             "sequence",
             "fail",
             "increment 4",
-            "alter sequence catchword.revision increment 4",
+            "alter sequence catchword.revision increment 4; select catchword.raise_revision(last_value) from catchword.revision",
         ),
         (
             "update catchword.installation set last_revision = last_revision + 1000000000",

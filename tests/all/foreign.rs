@@ -184,3 +184,28 @@ async fn a_delete_in_an_older_snapshot_does_not_fail_after_a_touch() {
         assert!(world.source("post", &(10000 + key).to_string()).await.is_none_or(|body| body == json!({ "catchword_deleted": true })));
     }
 }
+
+/// Attaching tries what a worker will do, on the real table, and undoes it; so does `doctor`.
+#[tokio::test(flavor = "multi_thread")]
+async fn migrate_and_doctor_try_a_touch_and_fire_no_trigger() {
+    let Forum { world, names } = &forum().await;
+    let mut connection = world.pool.acquire().await.unwrap();
+    write_as_application(&mut connection, names, "forum", "read committed", WRITES).await;
+    // rows from before there was a number
+    world.sql("alter table forum.post disable trigger user; update forum.post set catchword_revision = null; alter table forum.post enable trigger user").await;
+    let told = story(world, "forum").await;
+    for words in [&["migrate"][..], &["doctor"]] {
+        let (_, said, errors) = world.run(words).await;
+        assert!(!errors.contains("relation") && !said.contains("FAIL post"), "{said}{errors}");
+        assert_eq!(story(world, "forum").await, told, "{words:?}");
+    }
+    let (_, said, _) = world.run(&["doctor", "--json"]).await;
+    assert!(said.contains("a row can be given a new number"), "{said}");
+
+    // a view that shows another number is refused, although no row has one yet
+    world.sql("create or replace view forum.post_document as select p.id as key, p.catchword_revision + 4 as revision, json_build_object('text', p.title) as body from forum.post p").await;
+    let (code, said, errors) = world.run(&["migrate"]).await;
+    assert!(code == 2 && errors.contains("is not the column catchword_revision"), "{said}{errors}");
+    assert_eq!(story(world, "forum").await, told);
+    assert_eq!(world.one::<i64>("select count(*) from pg_trigger where tgrelid = 'forum.post'::regclass and tgenabled <> 'O'").await, 0);
+}
