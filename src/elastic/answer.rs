@@ -101,11 +101,15 @@ fn of_whole(status: u16, fault: &Fault<'_>, text: String) -> Answer {
 /// answers 400, flood stage 429, a write block 403, and none of them is the document's fault or the credentials'.
 fn of_known_fault(status: u16, fault: &Fault<'_>) -> Option<Answer> {
     const NO_WRITE_INDEX: &str = "no write index is defined for alias";
+    // a setting of the index names it, whatever the document is
+    const NO_PIPELINE: &str = "pipeline with id [";
     Some(match (&*fault.error_type, status) {
         // no master, or a state not yet recovered: the cluster starts, nobody blocked this index
         ("cluster_block_exception", 503) => Answer::Unavailable(fault.plain(status)),
         ("cluster_block_exception" | "index_closed_exception" | "index_not_found_exception", _) => Answer::Blocked(fault.plain(status)),
-        ("illegal_argument_exception", _) if fault.reason.starts_with(NO_WRITE_INDEX) => Answer::Blocked(fault.plain(status)),
+        ("illegal_argument_exception", _) if fault.reason.starts_with(NO_WRITE_INDEX) || fault.reason.starts_with(NO_PIPELINE) => {
+            Answer::Blocked(fault.plain(status))
+        }
         ("unavailable_shards_exception", _) => Answer::Unavailable(fault.without_request(status)),
         ("es_rejected_execution_exception" | "circuit_breaking_exception", _) => Answer::Overloaded(fault.redacted(status)),
         ("security_exception", _) => Answer::Denied(fault.plain(status)),

@@ -89,11 +89,13 @@ pub enum Error {
 
     /// The index was not made by catchword.
     #[error(
-        "index {index} was not made by catchword: give the collection another `index`, fill it with `catchword reindex --all`, then move your readers"
+        "index {index} does not carry catchword's mark: if catchword did not make it, give the collection another `index`, fill it with `catchword reindex --all`, then move your readers; if somebody overwrote the mark, put it back: PUT {index}/_mapping {{\"_meta\": {{\"catchword\": {{\"installation\": \"{ours}\", \"collection\": \"…\"}}}}}}"
     )]
     NotOurs {
         /// The index.
         index: String,
+        /// Who asked.
+        ours: Uuid,
     },
 
     /// The index belongs to another database's catchword (staging pointed at production).

@@ -513,7 +513,7 @@ async fn an_index_on_the_name_of_the_alias_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_catchword_did_not_make_is_refused() {
     let (world, said) = with_an_index_in_the_way("annotation-000001", json!({})).await;
-    assert!(said.contains(&format!("index {} was not made by catchword", world.index("annotation"))), "{said}");
+    assert!(said.contains(&format!("index {} does not carry catchword's mark", world.index("annotation"))), "{said}");
     assert!(said.contains("give the collection another `index`"), "{said}");
 }
 

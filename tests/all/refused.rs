@@ -224,3 +224,20 @@ async fn whatever_a_row_makes_the_view_raise_is_that_rows_fault() {
     assert_eq!((outcome.written, outcome.pushed_back), (7, 3), "{outcome}");
     assert_eq!(world.all::<String>("select key from catchword.job where attempts = 1 order by key").await, ["5", "6", "7"]);
 }
+
+/// A pipeline that an index names and nobody made refuses every document: that is the index's fault.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipeline_that_does_not_exist_blocks_the_collection_and_charges_nobody() {
+    let world = World::new().await;
+    let settings = |pipeline: &str| Some(serde_json::json!({ "index.default_pipeline": pipeline }));
+    let path = format!("/{}/_settings", world.index("annotation"));
+    world.http("PUT", &path, settings("nobody-made-it")).await;
+    let key = world.annotate("acct:a", "text").await;
+    let outcome = world.pass().await;
+    assert!(outcome.blocked["annotation"].contains("pipeline with id [nobody-made-it] does not exist"), "{outcome:?}");
+    assert_eq!(world.one::<i32>("select max(attempts) from catchword.job where collection = 'annotation'").await, 0);
+    world.http("PUT", &path, settings("_none")).await;
+    world.make_due().await;
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    assert!(world.source("annotation", &key).await.is_some());
+}

@@ -238,7 +238,7 @@ mod tests {
         assert!(matches!(next(json!({ "annotation-000001-write": {} })), Err(Error::NameTaken { .. })));
         assert!(matches!(next(json!({ "annotation-000001": {} })), Err(Error::NotOurs { .. })));
         assert!(
-            matches!(next(json!({ "legacy": { "aliases": { "annotation": {} } } })), Err(Error::NotOurs { index }) if index == "legacy")
+            matches!(next(json!({ "legacy": { "aliases": { "annotation": {} } } })), Err(Error::NotOurs { index, .. }) if index == "legacy")
         );
         let mut staging = ours(json!({}));
         staging["mappings"]["_meta"]["catchword"]["installation"] = json!(Uuid::from_u128(8));

@@ -44,7 +44,7 @@ impl Elastic {
 impl SeenIndex {
     pub fn check_owner(&self, index: &str, installation: Uuid) -> Result<(), Error> {
         match self.owner("installation") {
-            None => Err(Error::NotOurs { index: index.to_owned() }),
+            None => Err(Error::NotOurs { index: index.to_owned(), ours: installation }),
             Some(theirs) if theirs == installation.to_string() => Ok(()),
             Some(theirs) => Err(Error::OtherInstallation { index: index.to_owned(), theirs: theirs.to_owned(), ours: installation }),
         }
