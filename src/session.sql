@@ -1,3 +1,4 @@
+-- The last ones shape documents: whatever the server, the database or the role says, one row is one document.
 select set_config('row_security', 'off', false),
        set_config('synchronous_commit', 'on', false),
        set_config('default_transaction_isolation', 'read committed', false),
@@ -8,5 +9,17 @@ select set_config('row_security', 'off', false),
        set_config('tcp_keepalives_idle', '20', false),
        set_config('tcp_keepalives_interval', '10', false),
        set_config('tcp_keepalives_count', '3', false),
+       set_config('TimeZone', 'UTC', false),
+       set_config('DateStyle', 'ISO, MDY', false),
+       set_config('IntervalStyle', 'postgres', false),
+       set_config('bytea_output', 'hex', false),
+       set_config('extra_float_digits', '1', false),
+       set_config('lc_monetary', 'C', false),
+       set_config('lc_numeric', 'C', false),
+       set_config('lc_time', 'C', false),
+       set_config('xmlbinary', 'base64', false),
+       set_config('xmloption', 'content', false),
+       set_config('array_nulls', 'on', false),
+       set_config('quote_all_identifiers', 'off', false),
        -- only since 17
        (select set_config('transaction_timeout', '60s', false) where current_setting('server_version_num')::integer >= 170000);
