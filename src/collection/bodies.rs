@@ -1,8 +1,9 @@
 //! The documents, as the view builds them: text that is copied into the bulk, never parsed here.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
+use serde::de::IgnoredAny;
 use sqlx::{PgConnection, Row};
 
 use super::rows::{Rows, rows};
@@ -31,6 +32,18 @@ pub enum Document {
     Later(i64),
 }
 
+/// What is said of a document that readers would never see.
+const MARKED: &str =
+    "the document has a field catchword_deleted, which is catchword's own: search would never find it; give it another name";
+
+/// Does a document have our mark of a tombstone? Few have its letters, so few are read; an escape can spell any of them.
+pub(super) fn is_marked(body: &str) -> bool {
+    let may_be = body.contains("catchword_deleted") || body.contains("\\u00");
+    // what is no object is refused by the index
+    let fields = || serde_json::from_str::<HashMap<String, IgnoredAny>>(body).unwrap_or_default();
+    may_be && fields().contains_key("catchword_deleted")
+}
+
 impl Collection {
     /// One round of documents. A key that the view does not return (any more), or that there was no time for, is not in it.
     pub async fn bodies(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<(Vec<Built>, Vec<Unbuildable>), Error> {
@@ -44,6 +57,10 @@ impl Collection {
                 twice.insert(key.clone());
             }
             let document = match (row.try_get::<Option<String>, _>("body")?, octets) {
+                (Some(body), _) if is_marked(&body) => {
+                    unbuildable.push(Unbuildable { key, error: MARKED.into() });
+                    continue;
+                }
                 (Some(body), _) => Document::Body(Bytes::from(body)),
                 (None, Some(octets)) if octets > limits.0 => Document::TooLarge(octets),
                 (None, Some(octets)) => Document::Later(octets),
@@ -57,5 +74,20 @@ impl Collection {
         built.retain(|b| !twice.contains(&b.key));
         unbuildable.extend(twice.into_iter().map(|key| Unbuildable { key, error: "the view returns this key more than once".into() }));
         Ok((built, unbuildable))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_marked;
+
+    #[test]
+    fn our_mark_is_found_however_it_is_spelled_and_only_at_the_top() {
+        for marked in [r#"{"catchword_deleted":true}"#, r#"{"a":1,"catchword_deleted":null}"#, r#"{ "catchword\u005fdeleted" : false }"#] {
+            assert!(is_marked(marked), "{marked}");
+        }
+        for plain in [r#"{"a":"catchword_deleted"}"#, r#"{"a":{"catchword_deleted":true}}"#, r#"{"a":"\u00e9"}"#, "{}"] {
+            assert!(!is_marked(plain), "{plain}");
+        }
     }
 }

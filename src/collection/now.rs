@@ -6,6 +6,7 @@ use bytes::Bytes;
 use sqlx::{PgConnection, Row};
 
 use super::Collection;
+use super::bodies::is_marked;
 use super::statements::filled;
 use crate::Error;
 use crate::elastic::Target;
@@ -39,6 +40,8 @@ impl Collection {
             }
             let (version, gone): (Option<i64>, Option<i64>) = (row.try_get("version")?, row.try_get("gone")?);
             let now = match (version, row.try_get::<Option<&str>, _>("body")?, gone) {
+                // alone it is refused, and the others go
+                (Some(_), Some(body), _) if is_marked(body) => Now::Alone,
                 (Some(version), Some(body), _) => Now::Document(version, Bytes::copy_from_slice(body.as_bytes())),
                 (Some(_), None, _) => Now::Alone,
                 (None, _, Some(gone)) => Now::Gone(gone),
