@@ -12,7 +12,6 @@ use crate::Catchword;
 use crate::metrics::Part;
 use crate::sync::Worker;
 use crate::telemetry::Telemetry;
-use crate::upkeep::Upkeep;
 
 /// Whoever stops a pod waits 30 s; a batch that is not through by then is released by the end of its connection.
 const GRACE: Duration = Duration::from_secs(25);
@@ -36,8 +35,6 @@ pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
         async move { worker.run(stop).await }
     });
 
-    let upkeep = tokio::spawn(Upkeep::new(catchword, &[]).run(stop.clone()));
-
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
@@ -55,7 +52,6 @@ pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
         }
     }
     server.abort();
-    upkeep.abort();
     telemetry.end().await;
     tracing::info!("stopped");
     Ok(End::Done)

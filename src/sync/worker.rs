@@ -1,4 +1,4 @@
-//! The loop: wakes at each tick and runs passes until nothing moves. Any number of workers may run side by side.
+//! The loop: wakes at each tick and runs passes until nothing moves, and does the upkeep beside it. Any number of workers may run side by side.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::{FromRow, PgConnection};
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_cron_scheduler::{Job, JobScheduler};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +17,7 @@ use super::tick::Sign;
 use super::{Outcome, Trial, canary};
 use crate::config::CANARY;
 use crate::database::Kept;
+use crate::upkeep::Upkeep;
 use crate::{Catchword, Error, metrics};
 
 /// How often a waiting worker shows itself, where ticks are rarer.
@@ -77,12 +79,13 @@ impl Worker {
         }
     }
 
-    /// Runs until `stop`. A batch that is under way is finished and committed. Nothing that happens in a tick ends it: what is wrong
+    /// Runs until `stop`, and the [upkeep](crate::upkeep) with it. A batch that is under way is finished and committed. Nothing that happens in a tick ends it: what is wrong
     /// is said once, and tried again.
     pub async fn run(&self, stop: CancellationToken) -> Result<(), Error> {
         let wake = Arc::new(Notify::new());
         wake.notify_one();
         let mut clock = self.clock(wake.clone()).await?;
+        let _upkeep = self.keep_up(&stop);
         loop {
             tokio::select! {
                 biased;
@@ -115,6 +118,14 @@ impl Worker {
         _ = clock.shutdown().await;
         self.retire().await;
         Ok(())
+    }
+
+    /// What goes on beside the loop: sentinels, audits, the sweep. It ends with the loop, however that ends.
+    fn keep_up(&self, stop: &CancellationToken) -> JoinSet<()> {
+        let names: Vec<&str> = self.collections.iter().map(String::as_str).collect();
+        let mut upkeep = JoinSet::new();
+        upkeep.spawn(Upkeep::new(self.catchword.clone(), &names).run(stop.clone()));
+        upkeep
     }
 
     /// The clock only notifies: its runs may overlap, and nothing may run inside it that can panic. Ticks during a run collapse into one.

@@ -88,10 +88,6 @@ impl Upkeep {
                 () = tokio::time::sleep(ROUND) => {}
             }
         }
-        if let Some(audit) = upkeep.audit.take() {
-            // it is cut short, and any worker goes on with it
-            audit.abort();
-        }
     }
 
     /// Once everything. What is wrong with one collection does not keep the others waiting; the first error is returned at the end.
@@ -133,5 +129,14 @@ impl Upkeep {
             _ => {}
         }
         self.trouble = trouble;
+    }
+}
+
+/// An audit is cut short with it, and any worker goes on with that.
+impl Drop for Upkeep {
+    fn drop(&mut self) {
+        if let Some(audit) = self.audit.take() {
+            audit.abort();
+        }
     }
 }
