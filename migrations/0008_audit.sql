@@ -9,6 +9,7 @@ create table catchword.audit (
   content       boolean not null,
   since         timestamptz,
   sample        double precision constraint audit_sample_is_a_share check (sample > 0 and sample <= 1),
+  content_share double precision constraint audit_content_share_is_a_share check (content_share > 0 and content_share <= 1),
   reason        text not null,
   asked_at      timestamptz not null default now(),
   asked_by      text not null default session_user,
@@ -34,6 +35,7 @@ comment on column catchword.audit.repair is 'what differs is scheduled';
 comment on column catchword.audit.content is 'documents are compared too where the versions agree';
 comment on column catchword.audit.since is 'only rows of the period since then';
 comment on column catchword.audit.sample is 'the share of keys that is looked at';
+comment on column catchword.audit.content_share is 'if documents are not all compared: the share of keys whose documents are, others each time';
 comment on column catchword.audit.reason is 'why: operator, schedule, rebuild, …';
 comment on column catchword.audit.asked_at is 'when it was asked for; what it verifies is what was committed before';
 comment on column catchword.audit.asked_by is 'by whom';
@@ -94,8 +96,12 @@ begin
      and a.reason not in ('operator', 'rebuild')
    order by a.id limit 1;
   if not found then
-    insert into catchword.audit (collection, targets, whole, repair, content, reason, base)
-    select name, targets, true, true, p_content, p_reason, catchword.bulk_base(name, 100) from catchword.collection where name = p_collection and targets <> '{}'
+    -- the one of each day looks into some documents too: a hundredth, and 1,000 at least, which is most of them where there are few
+    insert into catchword.audit (collection, targets, whole, repair, content, content_share, reason, base)
+    select c.name, c.targets, true, true, p_content,
+           case when p_reason = 'schedule' and not p_content then (select least(1, greatest(0.01, 1000 / greatest(r.reltuples, 1))) from pg_class r where r.oid = c.source) end,
+           p_reason, catchword.bulk_base(c.name, 100)
+      from catchword.collection c where c.name = p_collection and c.targets <> '{}'
     returning id into asked;
   end if;
   return asked;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::collection::{self, Document, KeyType, Want};
-use crate::elastic::Has;
+use crate::collection::{self, Built, Document, KeyType, Want};
+use crate::elastic::{Has, Target};
 use crate::job::{self, Dead, Open};
 use crate::printable::{printable, shell_word};
 use crate::sync::{Verdict, compare};
-use crate::{Catchword, Error, config};
+use crate::{Catchword, Error, audit, config};
 
 const LOOK: Duration = Duration::from_secs(10);
 
@@ -43,6 +43,8 @@ pub struct InIndex {
     /// Why it could not be asked.
     pub unknown: Option<String>,
     pub verdict: Option<&'static str>,
+    /// Is its document the one that the view builds? None: the versions differ, or it could not be compared.
+    pub same_document: Option<bool>,
 }
 
 impl Catchword {
@@ -65,7 +67,14 @@ impl Catchword {
         let want = wants.get(key).copied();
         let (built, more_faults) = collection.bodies(&mut connection, &[key]).await?;
         let unbuildable = faults.into_iter().chain(more_faults).next().map(|fault| fault.error);
-        let document = built.into_iter().next().and_then(|built| match built.document {
+        let built = built.into_iter().next();
+        let mut indices: Vec<InIndex> = seen.into_iter().map(|(index, has)| in_index(index, &has, want)).collect();
+        for (target, index) in collection.targets.iter().zip(&mut indices) {
+            if let Some(Built { version, document: Document::Body(body), .. }) = &built {
+                index.same_document = self.has_same_document(target, key, *version, body).await;
+            }
+        }
+        let document = built.and_then(|built| match built.document {
             Document::Body(bytes) => serde_json::from_slice(&bytes).ok(),
             Document::TooLarge(octets) | Document::Later(octets) => Some(format!("{octets} bytes").into()),
         });
@@ -81,13 +90,25 @@ impl Catchword {
             revision,
             document,
             unbuildable,
-            indices: seen.into_iter().map(|(index, has)| in_index(index, &has, want)).collect(),
+            indices,
             jobs: job::open_of_key(&mut connection, &collection.name, key).await?,
             dead: job::dead_of_key(&mut connection, &collection.name, key).await?,
             paused: collection.paused,
             collection: collection.name,
             key: key.to_owned(),
         })
+    }
+}
+
+impl Catchword {
+    /// Numbers say that nothing differs; the documents themselves may.
+    async fn has_same_document(&self, target: &Target, key: &str, version: i64, body: &[u8]) -> Option<bool> {
+        let elastic = &self.inner.elastic;
+        if !elastic.keeps_sources(target).await.ok()? {
+            return None;
+        }
+        let stored = elastic.sources(target, &[key], LOOK).await.ok()?.pop()??;
+        (stored.version == version).then(|| audit::is_same(&stored.source, body))
     }
 }
 
@@ -115,13 +136,16 @@ fn in_index(index: String, has: &Has, want: Option<Want>) -> InIndex {
         Has::Absent => (None, None),
         Has::Unknown(why) => (None, Some(why.clone())),
     };
-    InIndex { index, version, tombstone: version.is_some_and(|v| v % 2 != 0), unknown, verdict }
+    InIndex { index, version, tombstone: version.is_some_and(|v| v % 2 != 0), unknown, verdict, same_document: None }
 }
 
 impl Explanation {
     /// Do all indices agree with Postgres?
     pub fn is_in_step(&self) -> bool {
-        let agree = |index: &InIndex| index.verdict == Some(Verdict::Current.name()) || index.verdict == Some(Verdict::Gone.name());
+        let agree = |index: &InIndex| {
+            let by_number = index.verdict == Some(Verdict::Current.name()) || index.verdict == Some(Verdict::Gone.name());
+            by_number && index.same_document != Some(false)
+        };
         !self.indices.is_empty() && self.indices.iter().all(agree)
     }
 }
@@ -154,6 +178,10 @@ impl fmt::Display for Explanation {
                 (None, Some(version)) => format!("has a document, at version {version}"),
             };
             writeln!(f, "  elasticsearch  {} {has}", index.index)?;
+            if index.same_document == Some(false) {
+                writeln!(f, "  verdict        content: the numbers agree, and the document is another than the view builds")?;
+                continue;
+            }
             writeln!(f, "  verdict        {}", index.verdict.map_or("none: the row must be mended first", meaning))?;
         }
         for job in &self.jobs {
@@ -196,6 +224,12 @@ impl Explanation {
             (false, false) if unknown => "not known whether it is in step; the job stays until it is".into(),
             (false, true) if unknown => "not known whether it is in step; ask again when Elasticsearch answers".into(),
             (false, false) => "not in step yet; the job stays until it is".into(),
+            (false, true) if self.indices.iter().any(|index| index.same_document == Some(false)) => format!(
+                "not in step, though the numbers agree: {}; write it again: catchword reindex {} --ids {} --anew",
+                audit::LIKELY_CAUSES,
+                self.collection,
+                shell_word(&self.key)
+            ),
             (false, true) if self.dead.is_empty() => format!("not in step, and no job is open: {}", by_hand()),
             (false, true) => format!("not in step, and given up: mend what the dead letter says, then: {}", by_hand()),
         }

@@ -68,7 +68,7 @@ fn body(built: &Built) -> Option<(&str, i64, &[u8])> {
 }
 
 /// The same JSON value? Numbers count as values, the order of a document's fields and the blanks between them do not.
-fn is_same(a: &[u8], b: &[u8]) -> bool {
+pub(crate) fn is_same(a: &[u8], b: &[u8]) -> bool {
     let value = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
     a == b || matches!((value(a), value(b)), (Some(a), Some(b)) if are_same(&a, &b))
 }

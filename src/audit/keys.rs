@@ -70,15 +70,17 @@ impl Run<'_> {
     async fn suspected(&self, keys: &[&str]) -> Result<Vec<Suspect>, Error> {
         let glance = self.glance(&self.targets, keys).await?;
         let mut suspected = suspects(keys, &glance);
-        if self.ledger.content {
+        if self.ledger.content || self.ledger.content_share.is_some() {
             suspected.extend(self.of_other_content(keys, &glance).await?);
         }
         Ok(suspected)
     }
 
-    /// Keys whose versions agree and whose documents do not.
+    /// Keys whose versions agree and whose documents do not: of all, or of a share of them.
     async fn of_other_content(&self, keys: &[&str], glance: &Glance) -> Result<Vec<Suspect>, Error> {
-        let is_shown = |n: &usize| matches!(glance.want(*n), Some(Want::Present(_))) && glance.agrees(*n);
+        let share = self.ledger.content_share.filter(|_| !self.ledger.content);
+        let is_picked = || share.is_none_or(|share| rand::random_bool(share.clamp(0.0, 1.0)));
+        let is_shown = |n: &usize| matches!(glance.want(*n), Some(Want::Present(_))) && glance.agrees(*n) && is_picked();
         let shown: Vec<usize> = (0..keys.len()).filter(is_shown).collect();
         let other = self.other_content(&self.targets, &shown.iter().map(|n| keys[*n]).collect::<Vec<_>>()).await?;
         let other: BTreeSet<&str> = other.iter().map(|(key, _)| key.as_str()).collect();

@@ -36,6 +36,8 @@ pub(super) struct Ledger {
     pub targets: Vec<String>,
     pub repair: bool,
     pub content: bool,
+    /// Of this share of the keys the documents are compared too, where they are not compared of all.
+    pub content_share: Option<f64>,
     pub since: Option<DateTime<Utc>>,
     pub sample: Option<f64>,
     pub stage: Stage,
@@ -91,6 +93,7 @@ impl Ledger {
             targets: row.try_get("targets")?,
             repair: row.try_get("repair")?,
             content: row.try_get("content")?,
+            content_share: row.try_get("content_share")?,
             since: row.try_get("since")?,
             sample: row.try_get("sample")?,
             stage: match stage {
@@ -178,6 +181,7 @@ impl Ledger {
             scheduled: self.scheduled,
             repair: self.repair,
             content: self.content,
+            content_share: self.content_share,
             since: self.since,
             sample: self.sample,
             paused: None,

@@ -29,8 +29,10 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use content::is_same;
 pub use kind::Kind;
 pub use ledger::{Unfinished, unfinished};
+pub(crate) use remedy::LIKELY_CAUSES;
 pub use report::{Example, Report};
 pub use verified::{Verified, verified};
 
@@ -140,6 +142,10 @@ impl Catchword {
         let Some(_lock) = Lock::take(&self.inner.pool, ledger.id).await? else {
             return Err(Error::Refused(format!("audit {} is being run by another process", ledger.id)));
         };
+        let mut ledger = ledger;
+        if ledger.content_share.is_some() && self.require_sources(&targets).await.is_err() {
+            ledger.content_share = None;
+        }
         let mut run = Run { inner: &self.inner, collection, targets, ledger, pacer: Pacer::new(rate), expected: None, watch, stop };
         run.expected = run.estimate().await;
         match run.walk().await {

@@ -2,6 +2,9 @@
 
 use super::{Counts, Kind};
 
+/// Why documents differ under equal numbers, the likely cause first.
+pub(crate) const LIKELY_CAUSES: &str = "the view reads a table that nobody watches (catchword doctor), or calls a function that changed or tells the time, or a restored database gave numbers twice, or somebody writes to the index";
+
 /// How many of these a repair can schedule: all but those whose jobs were given up.
 pub(super) fn mendable(counts: &Counts) -> u64 {
     Kind::ALL.into_iter().filter(|kind| *kind != Kind::Dead).map(|kind| of(counts, kind)).sum()
@@ -22,6 +25,11 @@ pub(super) fn repair(collection: &str, counts: &Counts) -> String {
 pub(super) fn correct(collection: &str) -> String {
     let letters = format!("catchword dead list --collection {collection}");
     format!("{letters} says why; correct the rows, then: catchword dead replay --collection {collection}")
+}
+
+/// Do documents differ under equal numbers?
+pub(super) fn is_content(counts: &Counts) -> bool {
+    of(counts, Kind::Content) > 0
 }
 
 fn of(counts: &Counts, kind: Kind) -> u64 {

@@ -32,6 +32,8 @@ pub struct Report {
     pub repair: bool,
     /// Were the documents themselves compared?
     pub content: bool,
+    /// If not: of this share of the keys they were.
+    pub content_share: Option<f64>,
     /// Only rows of the period since then were compared.
     pub since: Option<DateTime<Utc>>,
     /// Only this share of the keys was.
@@ -62,6 +64,11 @@ impl Report {
     /// How many differ.
     pub fn differ(&self) -> u64 {
         self.differences.values().sum()
+    }
+
+    /// Did documents differ under equal numbers?
+    pub fn is_other_content(&self) -> bool {
+        remedy::is_content(&self.differences)
     }
 
     /// Do both sides agree, but for what jobs are open for?
@@ -133,6 +140,9 @@ impl Report {
             (_, true) => writeln!(f, "  not in step; {scheduled} scheduled for repair, watch them: catchword status")?,
             (_, false) => writeln!(f, "  not in step; repair it: {}", remedy::repair(collection, differences))?,
         }
+        if remedy::is_content(differences) {
+            writeln!(f, "  other content under equal numbers: {}", remedy::LIKELY_CAUSES)?;
+        }
         match remedy::given_up(differences) {
             0 => Ok(()),
             dead => writeln!(f, "  {dead} given up; {}", remedy::correct(collection)),
@@ -165,6 +175,7 @@ mod tests {
             scheduled: 0,
             repair: false,
             content: false,
+            content_share: None,
             since: None,
             sample: None,
             paused: None,

@@ -53,6 +53,11 @@ impl Verified {
         remedy::repair(collection, &self.counts)
     }
 
+    /// Where differences come from that no job would have repaired.
+    pub fn causes(&self) -> &'static str {
+        if remedy::is_content(&self.counts) { remedy::LIKELY_CAUSES } else { "somebody writes to the index, or past the triggers" }
+    }
+
     /// What to do about those that were given up.
     pub fn correct(&self, collection: &str) -> String {
         remedy::correct(collection)

@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Upkeep;
 use super::round::Asked;
-use crate::audit::Report;
+use crate::audit::{LIKELY_CAUSES, Report};
 use crate::{Catchword, Error};
 
 /// Keys a second of an audit that nothing is wrong with: a million takes about half an hour, and nobody notices.
@@ -31,12 +31,29 @@ async fn first_that_is_free(catchword: &Catchword, asked: &[Asked], stop: &Cance
     for Asked { id, reason } in asked {
         let rate = if reason == "schedule" { SLOWLY } else { QUICKLY };
         match catchword.resume_audit(*id, Some(rate), &|_| (), stop).await {
-            Ok(report) => return say(&report, reason),
+            Ok(report) => {
+                say(&report, reason);
+                if report.is_other_content() && report.content_share.is_some_and(|share| share < 1.0) {
+                    ask_for_all(catchword, &report.collection).await;
+                }
+                return;
+            }
             // another process runs it, or has just finished it
             Err(Error::Refused(why)) => tracing::debug!("{why}"),
             Err(Error::Stopped) => return,
             Err(error) => return tracing::warn!("audit {id} goes on in a minute: {error}"),
         }
+    }
+}
+
+/// What a share of the documents showed concerns all of them.
+async fn ask_for_all(catchword: &Catchword, collection: &str) {
+    let asked = sqlx::query(include_str!("ask_content.sql")).bind(collection).execute(&catchword.inner.pool).await;
+    if let Err(error) = asked {
+        tracing::warn!(
+            collection,
+            "an audit with content could not be asked for, run it by hand: catchword audit {collection} --content --repair: {error}"
+        );
     }
 }
 
@@ -53,7 +70,8 @@ fn say(report: &Report, reason: &str) {
             differ,
             scheduled,
             ?kinds,
-            "audit ({reason}): {differ} of {collection} differ, {scheduled} are scheduled for repair"
+            "audit ({reason}): {differ} of {collection} differ, {scheduled} are scheduled for repair{}",
+            if report.is_other_content() { format!("; other content under equal numbers: {LIKELY_CAUSES}") } else { String::new() }
         );
     }
 }

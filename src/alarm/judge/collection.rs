@@ -165,7 +165,7 @@ fn audit_drift(collection: &CollectionFacts) -> Check {
     };
     let differences = counted(i64::try_from(verified.differed()).unwrap_or(i64::MAX), "difference");
     let says = format!("the last audit found {differences} that no job would have repaired");
-    let repair = || format!("{}; if it finds some again, find out who writes to the index", verified.repair(&collection.name));
+    let repair = || format!("{}; if it finds some again: {}", verified.repair(&collection.name), verified.causes());
     let correct = || verified.correct(&collection.name);
     let remedy = match (verified.mendable(), verified.given_up()) {
         (_, 0) => repair(),

@@ -1,0 +1,1 @@
+select catchword.ask_audit($1, true, 'other content')
