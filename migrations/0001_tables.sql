@@ -22,11 +22,13 @@ create table catchword.collection (
   filled_view     text,
   watch           text[] not null default '{}',
   touches         jsonb not null default '[]',
+  unwatched       text[] not null default '{}',
   scopes          jsonb not null default '{}',
   period          name,
   delay_seconds   integer not null default 60 constraint collection_delay_is_sane check (delay_seconds between 0 and 3600),
   definition      text not null,
   targets         text[] not null default '{}',
+  broken_at       timestamptz,
   attached_at     timestamptz not null default now()
 );
 comment on table  catchword.collection is 'a table, its view and its index';
@@ -41,11 +43,13 @@ comment on column catchword.collection.floor_view is 'digest of the view''s defi
 comment on column catchword.collection.filled_view is 'digest of the oldest definition of the view that documents may have been built with';
 comment on column catchword.collection.watch is 'if not empty: an update that changes none of these columns is passed over';
 comment on column catchword.collection.touches is 'related tables whose changes touch rows of this one';
+comment on column catchword.collection.unwatched is 'tables that the view reads and that are not watched on purpose: documents may be older than these';
 comment on column catchword.collection.scopes is 'the names that reindex knows, and their columns';
 comment on column catchword.collection.period is 'the column that reindex --between reads';
 comment on column catchword.collection.delay_seconds is 'how long a job waits, so that the direct write comes first';
 comment on column catchword.collection.definition is 'digest of what was attached; equal means nothing to do';
 comment on column catchword.collection.targets is 'the indices that must all agree, the readers'' first: one, until a rebuild makes it two';
+comment on column catchword.collection.broken_at is 'since when its triggers, columns or tables are not as they must be; when they are again, an audit finds what was missed';
 comment on column catchword.collection.attached_at is 'when the triggers were last put in place';
 
 -- A domain and not a check of the table: that is read anew by every statement that inserts, which cost a quarter of all that scheduling
@@ -226,21 +230,30 @@ comment on column catchword.worker.passed_at is 'when a pass of it last succeede
 create table catchword.installation (
   only_one          boolean primary key default true constraint installation_is_one check (only_one),
   id                uuid not null default gen_random_uuid(),
+  previous_id       uuid,
+  database_oid      oid,
+  relation_oid      oid,
   system_identifier bigint,
   timeline          integer,
   started_at        timestamptz,
   last_revision     bigint,
-  seen_at           timestamptz
+  seen_at           timestamptz,
+  doubt             text
 );
 comment on table  catchword.installation is 'who we are: an index carries this id, so that staging never writes to production';
 comment on column catchword.installation.only_one is 'holds the table to one row';
 comment on column catchword.installation.id is 'written into the _meta of every index';
+comment on column catchword.installation.previous_id is 'while indices are taken over from the database that this one is a copy of: its id';
+comment on column catchword.installation.database_oid is 'of the database, as last seen; a copy has another, and so has a database that was put back';
+comment on column catchword.installation.relation_oid is 'of this table, as last seen; it changes when a dump is put back into the same database';
 comment on column catchword.installation.system_identifier is 'of the server, as last seen';
 comment on column catchword.installation.timeline is 'of the server, as last seen; it changes with a failover or a restore';
 comment on column catchword.installation.started_at is 'when the server was started, as last seen; a copy that was put back shows by nothing else';
 comment on column catchword.installation.last_revision is 'of the sequence, as last seen';
 comment on column catchword.installation.seen_at is 'when that was';
-insert into catchword.installation default values;
+comment on column catchword.installation.doubt is 'why numbers may have been given twice, noticed elsewhere; the next tick raises the sequence for it';
+insert into catchword.installation (database_oid, relation_oid)
+select d.oid, 'catchword.installation'::regclass from pg_catalog.pg_database d where d.datname = current_database();
 
 create table catchword.journal (
   id         bigint generated always as identity primary key,

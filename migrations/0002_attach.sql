@@ -109,6 +109,8 @@ begin
       perform catchword.refuse(format('%s cannot touch itself: rows that refer to each other would be touched for ever', source_name), 'name another table in touches');
     elsif not exists (select from pg_catalog.pg_class where oid = to_regclass(touch ->> 'table') and relkind = 'r' and not relispartition) then
       perform catchword.refuse(format('the related table %s is not a plain table', touch ->> 'table'), 'name a plain table in touches');
+    elsif exists (select from pg_catalog.pg_inherits where to_regclass(touch ->> 'table') in (inhrelid, inhparent)) then
+      perform catchword.refuse(format('the related table %s inherits or is inherited from', touch ->> 'table'), 'name a plain table in touches');
     elsif not exists (select from pg_catalog.pg_attribute where attrelid = to_regclass(touch ->> 'table') and attname = touch ->> 'column' and attnum > 0 and not attisdropped) then
       perform catchword.refuse(format('the related table %s has no column %I', touch ->> 'table', touch ->> 'column'), 'correct touches = [{ column = "…" }]');
     elsif not exists (select from pg_catalog.pg_attribute where attrelid = p_source and attname = touch ->> 'row_column' and attnum > 0 and not attisdropped) then
@@ -139,6 +141,16 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.bulk_base is 'where a bulk begins in the walk, so that it interleaves with the bulks before it';
 
+create function catchword.has_foreign_key(p_source regclass, p_touch jsonb) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select exists (
+    select from pg_constraint k
+      join pg_attribute mine on mine.attrelid = p_source and mine.attname = p_touch ->> 'row_column' and k.conkey = array[mine.attnum]
+      join pg_attribute theirs on theirs.attrelid = k.confrelid and theirs.attname = p_touch ->> 'column' and k.confkey = array[theirs.attnum]
+     where k.contype = 'f' and k.convalidated and k.conrelid = p_source and k.confrelid = to_regclass(p_touch ->> 'table'))
+$$;
+comment on function catchword.has_foreign_key is 'does a foreign key hold the rows of a table to the rows of a related one?';
+
 -- The triggers of one related table: a job for each changed value, and nothing else; the worker finds the rows after the commit.
 -- Values travel as text. The settings are the same for every writer, and the worker's: 01/02/2026 is one day.
 create function catchword.touch_statements(p_collection text, p_source regclass, p_related regclass, p_touch jsonb, p_n integer, p_head text, p_tag text, p_trace text) returns setof text
@@ -152,11 +164,7 @@ declare
   leave constant text := format('insert into catchword.job (name, collection, key, priority, tag, traceparent)
     select ''touch'', %L, %L || v, 1, %s, %s from (%%s) as changed (v) where v is not null;', p_collection, (p_touch ->> 'row_column') || '=', p_tag, p_trace);
   -- under a foreign key nobody can have referred to a row before it was there
-  insert_matters constant boolean := not exists (
-    select from pg_constraint k
-      join pg_attribute mine on mine.attrelid = p_source and mine.attname = p_touch ->> 'row_column' and k.conkey = array[mine.attnum]
-      join pg_attribute theirs on theirs.attrelid = k.confrelid and theirs.attname = related_column and k.confkey = array[theirs.attnum]
-     where k.contype = 'f' and k.convalidated and k.conrelid = p_source and k.confrelid = p_related);
+  insert_matters constant boolean := not catchword.has_foreign_key(p_source, p_touch);
   updated text := format('select %1$I::text from old_rows union select %1$I::text from new_rows', related_column);
 begin
   if p_touch ? 'watch' then
@@ -374,38 +382,153 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
    where c.name = p_collection
      and not exists (select from pg_attribute a where a.attrelid = c.source and a.attname = c.revision_column and a.attnum > 0 and not a.attisdropped)
   union all
+  -- what became of a table after it was attached: statements that name another one write into it, and its triggers do not fire
+  select case when r.relispartition then format('%1$s is a partition now: what is written through %2$s leaves no jobs; run "alter table %2$s detach partition %1$s"', r.oid::regclass,
+                                                (select i.inhparent::regclass from pg_inherits i where i.inhrelid = r.oid))
+              when exists (select from pg_inherits i where i.inhrelid = r.oid)
+              then format('%1$s inherits from %2$s now: what is written through %2$s leaves no jobs; run "alter table %1$s no inherit %2$s"', r.oid::regclass,
+                          (select i.inhparent::regclass from pg_inherits i where i.inhrelid = r.oid order by 1 limit 1))
+              when exists (select from pg_inherits i where i.inhparent = r.oid)
+              then format('%2$s inherits from %1$s now: its rows are seen in %1$s, and leave no jobs; run "alter table %2$s no inherit %1$s"', r.oid::regclass,
+                          (select i.inhrelid::regclass from pg_inherits i where i.inhparent = r.oid order by 1 limit 1))
+              else format('%1$s is unlogged now: a crash empties it without a trace; run "alter table %1$s set logged"', r.oid::regclass) end
+    from (select distinct relation from wanted) w join pg_class r on r.oid = w.relation
+   where r.relispartition or r.relpersistence <> 'p' or exists (select from pg_inherits i where r.oid in (i.inhrelid, i.inhparent))
+  union all
+  -- while there was a foreign key, a new row of the related table could concern nobody, and its inserts are passed over
+  select format('the foreign key from %s.%I to %s is gone, and new rows of %3$s are passed over', c.source, touch.value ->> 'row_column', touch.value ->> 'table')
+    from catchword.collection c, jsonb_array_elements(c.touches) as touch (value)
+   where c.name = p_collection and (touch.value ->> 'foreign_key')::boolean and not catchword.has_foreign_key(c.source, touch.value)
+  union all
   select format('%s has row security', c.source) from catchword.collection c join pg_class r on r.oid = c.source where c.name = p_collection and r.relrowsecurity
   union all
   select format('%s is not attached', p_collection) where not exists (select from catchword.collection where name = p_collection);
 $$;
 comment on function catchword.broken_triggers is 'what is wrong with the triggers, the columns and the view of a collection; no row: nothing';
 
--- The floor is drawn under a lock that waits for writers: a number drawn earlier and committed later would hide behind it.
--- A view is what it and the views and functions below it say. With a search_path of our own every name in it is written out, whoever asks.
+-- What a view is made of, as far as the catalogs know: views below it, the tables and columns that they read, functions, operators, types.
+-- Things of the system (oids below 16384) do not change and are not among them. Functions whose body is text refer to nothing that Postgres
+-- records: what they name is looked for by name, so one too many may be found, and never one too few but by dynamic SQL.
+create function catchword.below(p_view text) returns table (class oid, object oid, part integer)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  with recursive below (class, object, part) as (
+    select 'pg_class'::regclass::oid, to_regclass(p_view)::oid, 0
+    union
+    select n.class, n.object, n.part
+      from below b
+     cross join lateral (
+       -- a view reads what its rule refers to; a table's own rules are about writing
+       select d.refclassid, d.refobjid, d.refobjsubid
+         from pg_class c
+         join pg_rewrite r on r.ev_class = c.oid and r.ev_type = '1'
+         join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
+        where b.class = 'pg_class'::regclass and b.part = 0 and c.oid = b.object and c.relkind = 'v'
+       union all
+       -- a row as a whole reads every column: it shows only by its type
+       select d.refclassid, a.attrelid, a.attnum
+         from pg_class c
+         join pg_rewrite r on r.ev_class = c.oid and r.ev_type = '1'
+         join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid and d.refclassid = 'pg_class'::regclass
+         join pg_class t on t.oid = d.refobjid and position(':varattno 0 :vartype ' || t.reltype || ' ' in r.ev_action::text) > 0
+         join pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped
+        where b.class = 'pg_class'::regclass and b.part = 0 and c.oid = b.object and c.relkind = 'v'
+       union all
+       -- a column of a view is the view
+       select b.class, b.object, 0 where b.class = 'pg_class'::regclass and b.part <> 0
+       union all
+       -- functions and operators refer to what they say
+       select d.refclassid, d.refobjid, d.refobjsubid
+         from pg_depend d
+        where b.class in ('pg_proc'::regclass, 'pg_operator'::regclass) and d.classid = b.class and d.objid = b.object and d.deptype = 'n'
+       union all
+       -- the body of a function may be text: whatever it names and is a function of somebody's own
+       select 'pg_proc'::regclass, named.oid, 0
+         from pg_proc p
+         join pg_language l on l.oid = p.prolang and l.lanname not in ('c', 'internal')
+        cross join lateral (select distinct w.word from regexp_split_to_table(p.prosrc, '[^[:alnum:]_$]+') as s (word), lateral (values (s.word), (lower(s.word))) as w (word)) as said
+         join pg_proc named on named.proname = said.word and named.oid >= 16384 and named.oid <> p.oid and named.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)
+        where b.class = 'pg_proc'::regclass and p.oid = b.object and p.prosqlbody is null
+       union all
+       -- a column: its type, and what it is generated from
+       select 'pg_type'::regclass, a.atttypid, 0
+         from pg_attribute a
+        where b.class = 'pg_class'::regclass and b.part > 0 and a.attrelid = b.object and a.attnum = b.part and a.atttypid >= 16384
+       union all
+       select d.refclassid, d.refobjid, d.refobjsubid
+         from pg_attribute a
+         join pg_attrdef e on e.adrelid = a.attrelid and e.adnum = a.attnum
+         join pg_depend d on d.classid = 'pg_attrdef'::regclass and d.objid = e.oid
+        where b.class = 'pg_class'::regclass and b.part > 0 and a.attrelid = b.object and a.attnum = b.part and a.attgenerated <> ''
+       union all
+       -- a type: what it is made of
+       select 'pg_type'::regclass, m.made_of, 0
+         from pg_type t
+        cross join lateral (values (t.typbasetype), (t.typelem), ((select r.rngsubtype from pg_range r where r.rngtypid = t.oid))) as m (made_of)
+        where b.class = 'pg_type'::regclass and t.oid = b.object and m.made_of >= 16384
+       union all
+       select 'pg_type'::regclass, a.atttypid, 0
+         from pg_type t
+         join pg_attribute a on a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped and a.atttypid >= 16384
+        where b.class = 'pg_type'::regclass and t.oid = b.object and t.typtype = 'c'
+     ) as n (class, object, part)
+  )
+  select class, object, part from below
+$$;
+comment on function catchword.below is 'everything that a view is made of: class, object and column as in pg_depend';
+
+-- A view is what all of that says. With a search_path of our own every name is written out, whoever asks. Labels of enums follow in plain
+-- text: one more changes no document, another name for one does.
+create function catchword.view_facts(p_view text, out digest text, out reads oid[], out columns text[])
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  with below as materialized (select class, object, part from catchword.below(p_view)),
+  parts (definition) as (
+    select c.oid::regclass || ' ' || pg_get_viewdef(c.oid)
+      from below b join pg_class c on c.oid = b.object where b.class = 'pg_class'::regclass and b.part = 0 and c.relkind in ('v', 'm')
+    union all
+    select pg_get_functiondef(p.oid) from below b join pg_proc p on p.oid = b.object where b.class = 'pg_proc'::regclass and p.prokind <> 'a'
+    union all
+    select p.oid::regprocedure || ' ' || array_to_string(array[a.aggtransfn::text, a.aggfinalfn::text, a.agginitval], ',', '-')
+      from below b join pg_proc p on p.oid = b.object join pg_aggregate a on a.aggfnoid = p.oid where b.class = 'pg_proc'::regclass
+    union all
+    select concat_ws(' ', c.oid::regclass || '.' || a.attname, format_type(a.atttypid, a.atttypmod), a.attcollation::regcollation, a.attgenerated, pg_get_expr(e.adbin, e.adrelid))
+      from below b
+      join pg_class c on c.oid = b.object and c.relkind not in ('v', 'm')
+      join pg_attribute a on a.attrelid = c.oid and a.attnum = b.part and b.part > 0
+      left join pg_attrdef e on a.attgenerated <> '' and e.adrelid = c.oid and e.adnum = a.attnum
+     where b.class = 'pg_class'::regclass
+    union all
+    select format_type(t.oid, null) || ' ' || string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ',' order by a.attnum)
+      from below b
+      join pg_type t on t.oid = b.object and t.typtype = 'c'
+      join pg_class c on c.oid = t.typrelid and c.relkind = 'c'
+      join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+     where b.class = 'pg_type'::regclass group by t.oid
+  )
+  select md5(string_agg(definition, ';' order by definition collate "C"))
+         || coalesce(' ' || (select jsonb_agg(format('%s %s %s', format_type(e.enumtypid, null), e.enumsortorder, e.enumlabel) order by e.enumtypid, e.enumsortorder)::text
+                               from below b join pg_enum e on e.enumtypid = b.object where b.class = 'pg_type'::regclass), ''),
+         array(select distinct c.oid from below b join pg_class c on c.oid = b.object and c.relkind in ('r', 'p', 'f', 'm') and c.oid >= 16384
+                where b.class = 'pg_class'::regclass),
+         array(select distinct b.object || '.' || b.part from below b join pg_class c on c.oid = b.object and c.relkind in ('r', 'p', 'f')
+                where b.class = 'pg_class'::regclass and b.part > 0)
+    from parts
+$$;
+comment on function catchword.view_facts is 'a digest of all that makes a view''s documents what they are; the tables that it reads; their columns as table.number';
+
 create function catchword.view_digest(p_view text) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  with recursive below (relation) as (
-    select to_regclass(p_view)::oid
-    union
-    select d.refobjid
-      from below b
-      join pg_catalog.pg_rewrite r on r.ev_class = b.relation
-      join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = r.oid and d.refclassid = 'pg_catalog.pg_class'::regclass
-  ),
-  parts (name, definition) as (
-    select c.oid::regclass::text, pg_get_viewdef(c.oid)
-      from below b join pg_catalog.pg_class c on c.oid = b.relation where c.relkind in ('v', 'm')
-    union
-    select p.oid::regprocedure::text, pg_get_functiondef(p.oid)
-      from below b
-      join pg_catalog.pg_rewrite r on r.ev_class = b.relation
-      join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = r.oid and d.refclassid = 'pg_catalog.pg_proc'::regclass
-      join pg_catalog.pg_proc p on p.oid = d.refobjid and p.prokind = 'f'
-  )
-  select md5(string_agg(name || ' ' || definition, ';' order by name collate "C", definition collate "C")) from parts
+  select digest from catchword.view_facts(p_view)
 $$;
-comment on function catchword.view_digest is 'a digest of a view and of the views and functions it is made of';
+comment on function catchword.view_digest is 'a digest of a view and of all that it is made of';
 
+create function catchword.same_view(p_before text, p_now text) returns boolean
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(split_part(p_before, ' ', 1) = split_part(p_now, ' ', 1)
+                  and coalesce(nullif(substr(p_now, 34), ''), '[]')::jsonb @> coalesce(nullif(substr(p_before, 34), ''), '[]')::jsonb, false)
+$$;
+comment on function catchword.same_view is 'are documents that were built under the first digest the same under the second?';
+
+-- The floor is drawn under a lock that waits for writers: a number drawn earlier and committed later would hide behind it.
 create function catchword.raise_floor(p_collection text) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -425,11 +548,13 @@ comment on function catchword.raise_floor is 'makes every document of a collecti
 create function catchword.attach(
   p_collection text, p_source regclass, p_key text, p_view text,
   p_revision text default 'catchword_revision', p_watch text[] default '{}', p_touches jsonb default '[]', p_delay integer default 60,
-  p_scopes jsonb default '{}', p_period text default null
+  p_scopes jsonb default '{}', p_period text default null, p_unwatched text[] default '{}'
 ) returns text
 language plpgsql as $$
 declare
   statements text[];
+  waived text[];
+  kept_touches jsonb;
   digest text;
   before catchword.collection;
   intact boolean;
@@ -442,6 +567,13 @@ begin
   p_touches := (select coalesce(jsonb_agg(jsonb_set(t, '{table}', to_jsonb(format('%I.%I', nspname, relname))) order by n), '[]')
     from jsonb_array_elements(p_touches) with ordinality as e (t, n)
     join pg_catalog.pg_class c on c.oid = to_regclass(t ->> 'table') join pg_catalog.pg_namespace s on s.oid = c.relnamespace);
+  kept_touches := (select coalesce(jsonb_agg(case when catchword.has_foreign_key(p_source, t) then t || '{"foreign_key": true}' else t end order by n), '[]')
+    from jsonb_array_elements(p_touches) with ordinality as e (t, n));
+  if exists (select from unnest(p_unwatched) as u (name) where to_regclass(u.name) is null) then
+    perform catchword.refuse(format('the table %s does not exist', (select u.name from unnest(p_unwatched) as u (name) where to_regclass(u.name) is null limit 1)), 'correct unwatched = […]');
+  end if;
+  waived := array(select format('%I.%I', nspname, relname)
+    from unnest(p_unwatched) as u (name) join pg_catalog.pg_class c on c.oid = to_regclass(u.name) join pg_catalog.pg_namespace n on n.oid = c.relnamespace order by 1);
   select format('%I.%I', nspname, relname) into view_name
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass(p_view);
   if not found then
@@ -457,7 +589,10 @@ begin
   intact := before.name is not null and before.source = p_source and not exists (select from catchword.broken_triggers(p_collection));
 
   if intact and before.definition = digest and before.view = view_name then
-    update catchword.collection set scopes = p_scopes, period = p_period where name = p_collection;
+    -- a label that an enum has got since is kept too: from now on another name for it changes documents
+    update catchword.collection set scopes = p_scopes, period = p_period, unwatched = waived, touches = kept_touches,
+           filled_view = case when catchword.same_view(filled_view, catchword.view_digest(view_name)) then catchword.view_digest(view_name) else filled_view end
+     where name = p_collection;
     return 'unchanged';
   end if;
 
@@ -474,14 +609,14 @@ begin
     and not exists (
       select from jsonb_array_elements(p_touches) t
        where not exists (select from jsonb_array_elements(before.touches) b
-                          where b - 'watch' = t - 'watch' and (not b ? 'watch' or coalesce(b -> 'watch' @> (t -> 'watch'), false))));
+                          where b - 'watch' - 'foreign_key' = t - 'watch' and (not b ? 'watch' or coalesce(b -> 'watch' @> (t -> 'watch'), false))));
   -- until the first document is written, none was built with another definition of the view than this one
-  insert into catchword.collection as c (name, source, key_column, key_type, revision_column, view, floor, floor_view, filled_view, watch, touches, scopes, period, delay_seconds, definition)
-  select p_collection, p_source, p_key, format_type(atttypid, null), p_revision, view_name, nextval('catchword.revision'), catchword.view_digest(view_name), catchword.view_digest(view_name), p_watch, p_touches, p_scopes, p_period, p_delay, digest
+  insert into catchword.collection as c (name, source, key_column, key_type, revision_column, view, floor, floor_view, filled_view, watch, touches, unwatched, scopes, period, delay_seconds, definition)
+  select p_collection, p_source, p_key, format_type(atttypid, null), p_revision, view_name, nextval('catchword.revision'), catchword.view_digest(view_name), catchword.view_digest(view_name), p_watch, kept_touches, waived, p_scopes, p_period, p_delay, digest
     from pg_catalog.pg_attribute where attrelid = p_source and attname = p_key
   on conflict (name) do update
     set source = excluded.source, key_column = excluded.key_column, key_type = excluded.key_type, revision_column = excluded.revision_column,
-        view = excluded.view, watch = excluded.watch, touches = excluded.touches, scopes = excluded.scopes, period = excluded.period,
+        view = excluded.view, watch = excluded.watch, touches = excluded.touches, unwatched = excluded.unwatched, scopes = excluded.scopes, period = excluded.period,
         delay_seconds = excluded.delay_seconds, definition = excluded.definition, attached_at = now(),
         floor = case when kept then c.floor else excluded.floor end,
         floor_view = case when kept then c.floor_view else excluded.floor_view end;

@@ -237,25 +237,52 @@ comment on function catchword.record_gone is 'records a new number for keys that
 -- synchronous_commit off, change neither: all that shows is that the server was started anew, so every start costs a jump, and nobody
 -- is alarmed by it. A jump of a fixed width would end at the same number when one backup is put back twice. So it also goes by the
 -- clock, 2^20 numbers a second since 2020: more than anybody draws, and below 2^53 for 270 years.
+--
+-- A database is known by its oid on the server. Put back from a copy or a dump it has another, and its own one, the remembered, is gone: its
+-- numbers will be given again. If that one is still there, this database is a copy, and the indices are the other's.
+create function catchword.copy_of() returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select original.datname
+    from catchword.installation i
+    join pg_database mine on mine.datname = current_database() and mine.oid <> i.database_oid
+    join pg_database original on original.oid = i.database_oid
+   where i.system_identifier is null or i.system_identifier = (select system_identifier from pg_control_system())
+$$;
+comment on function catchword.copy_of is 'the database on this server that this one is a copy of; null: it is no copy';
+
 create function catchword.note_server() returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   current_system bigint := (select system_identifier from pg_control_system());
+  current_database_oid oid := (select oid from pg_database where datname = current_database());
   current_timeline integer := ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer;
   before catchword.installation;
   current bigint;
   why text;
   switched boolean := false;
 begin
+  -- nothing is taken note of in a copy, so that it stays known as one
+  if catchword.copy_of() is not null then
+    return false;
+  end if;
   select * into before from catchword.installation for update;
   perform pg_advisory_xact_lock(hashtextextended('catchword.revision', 0));
   select last_value into current from catchword.revision;
   if (before.system_identifier, before.timeline) is distinct from (current_system, current_timeline) and before.system_identifier is not null then
     switched := true;
     why := format('another server or timeline: %s/%s, was %s/%s', current_system, current_timeline, before.system_identifier, before.timeline);
+  elsif before.database_oid <> current_database_oid then
+    switched := true;
+    why := format('the database was put back: its oid is %s, was %s', current_database_oid, before.database_oid);
+  elsif before.relation_oid <> 'catchword.installation'::regclass then
+    switched := true;
+    why := format('the schema catchword was put back: the oid of its tables is %s, was %s', 'catchword.installation'::regclass::oid, before.relation_oid);
   elsif current < before.last_revision then
     switched := true;
     why := format('the sequence went back: %s, was %s', current, before.last_revision);
+  elsif before.doubt is not null then
+    switched := true;
+    why := before.doubt;
   elsif before.started_at <> pg_postmaster_start_time() then
     why := format('the server was started anew: %s, was %s', pg_postmaster_start_time(), before.started_at);
   end if;
@@ -270,7 +297,7 @@ begin
     perform catchword.ask_audit(name, true, 'another server') from catchword.collection;
   end if;
   update catchword.installation
-     set system_identifier = current_system, timeline = current_timeline, started_at = pg_postmaster_start_time(), seen_at = now(),
+     set database_oid = current_database_oid, relation_oid = 'catchword.installation'::regclass, doubt = null, system_identifier = current_system, timeline = current_timeline, started_at = pg_postmaster_start_time(), seen_at = now(),
          last_revision = (select last_value from catchword.revision);
   return switched;
 end $$;

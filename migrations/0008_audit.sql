@@ -115,6 +115,7 @@ create table catchword.sentinel (
   target     text not null,
   index_uuid text not null,
   revision   bigint not null constraint sentinel_revision_is_odd check (revision % 2 = 1),
+  tried      bigint[] not null default '{}',
   renewed_at timestamptz not null default now(),
   lost_at    timestamptz,
   lost       text,
@@ -125,6 +126,7 @@ comment on column catchword.sentinel.collection is 'whose index it is';
 comment on column catchword.sentinel.target is 'the index';
 comment on column catchword.sentinel.index_uuid is 'the uuid of the index, which changes when it is deleted, restored or made anew';
 comment on column catchword.sentinel.revision is 'the version that the index acknowledged';
+comment on column catchword.sentinel.tried is 'numbers that were sent and perhaps not acknowledged, the last ones first: one that the index has and that is not here is of a time that this database has lost';
 comment on column catchword.sentinel.renewed_at is 'when';
 comment on column catchword.sentinel.lost_at is 'when it was last noticed that the index went back';
 comment on column catchword.sentinel.lost is 'what was noticed';

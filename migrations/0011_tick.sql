@@ -18,7 +18,8 @@ comment on function catchword.problems is 'what is wrong with what the promises 
 -- Names are quoted by Postgres itself. A table or view that is gone yields null, which is an error and never "no rows".
 create function catchword.attached(p_names text[], p_tables text[], p_keys text[], p_views text[])
 returns table (name text, key_type text, targets text[], period text, table_name text, key_name text, revision_name text, period_name text,
-               view_name text, view_exists boolean, paused text, problems text[], view_changed boolean, rebuilding boolean, installation uuid)
+               view_name text, view_exists boolean, paused text, problems text[], view_changed boolean, rebuilding boolean, installation uuid,
+               unwatched text[], unwatched_columns text[], copy_of text, was_broken boolean)
 language sql stable as $$
   select c.name, c.key_type, c.targets, c.period::text,
          (select format('%I.%I', n.nspname, r.relname) from pg_catalog.pg_class r join pg_catalog.pg_namespace n on n.oid = r.relnamespace where r.oid = c.source),
@@ -31,11 +32,35 @@ language sql stable as $$
          to_regclass(c.view) is not null,
          (select format('since %s by %s: %s', to_char(p.since at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'), p.by, p.reason) from catchword.pause p where p.collection = c.name),
          array(select f.problem from catchword.problems(c.name, said.source, said.key, said.view) f),
-         c.filled_view is distinct from catchword.view_digest(c.view),
-         exists (select from catchword.rebuild b where b.collection = c.name and b.finished_at is null),
-         (select i.id from catchword.installation i)
+         not catchword.same_view(c.filled_view, facts.digest),
+         -- a copy leaves the original's indices alone
+         original.name is null and exists (select from catchword.rebuild b where b.collection = c.name and b.finished_at is null),
+         (select i.id from catchword.installation i),
+         -- a table below the view whose changes nobody is told of
+         array(select r.name from (select format('%I.%I', n.nspname, k.relname) as name from unnest(facts.reads) as r (read)
+                 join pg_catalog.pg_class k on k.oid = r.read join pg_catalog.pg_namespace n on n.oid = k.relnamespace
+                where r.read <> c.source
+                  and r.read <> all (select to_regclass(t.value ->> 'table') from jsonb_array_elements(c.touches) as t (value) where to_regclass(t.value ->> 'table') is not null)
+                  and r.read <> all (select to_regclass(u.name) from unnest(c.unwatched) as u (name) where to_regclass(u.name) is not null)) as r order by r.name),
+         -- a column that documents show and whose changes are passed over; one that is generated changes with those it is made of
+         array(select a.attname::text from pg_catalog.pg_attribute a
+                where cardinality(c.watch) > 0 and a.attrelid = c.source and format('%s.%s', c.source::oid, a.attnum) = any(facts.columns)
+                  and a.attgenerated = '' and a.attname <> all (c.watch || array[c.key_column, c.revision_column]::text[])
+                order by a.attname)
+           || array(select format('%s.%I', t.name, a.attname)
+                      from (select t.value ->> 'table' as name, array_agg(t.value ->> 'column') || array_agg(w.watched) as watched
+                              from jsonb_array_elements(c.touches) as t (value)
+                              left join lateral jsonb_array_elements_text(t.value -> 'watch') as w (watched) on true
+                             group by 1 having bool_and(jsonb_array_length(coalesce(t.value -> 'watch', '[]')) > 0)) as t
+                      join pg_catalog.pg_attribute a on a.attrelid = to_regclass(t.name) and format('%s.%s', a.attrelid, a.attnum) = any(facts.columns)
+                       and a.attgenerated = '' and a.attname <> all (t.watched)
+                     order by 1),
+         original.name,
+         c.broken_at is not null
     from catchword.collection c
     join unnest(p_names, p_tables, p_keys, p_views) as said (name, source, key, view) on said.name = c.name
+    cross join lateral catchword.view_facts(c.view) as facts
+    cross join (select catchword.copy_of() offset 0) as original (name)
 $$;
 comment on function catchword.attached is 'these collections as they are attached now, for a configuration that says so of them';
 

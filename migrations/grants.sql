@@ -66,7 +66,11 @@ grant select on catchword.rebuild to :"worker";
 grant execute on function
   catchword.rebuild_begin(text, text, jsonb, interval, text), catchword.rebuild_step(bigint, text, text, text),
   catchword.rebuild_hold(bigint, text, text), catchword.rebuild_release(bigint), catchword.rebuild_forget(bigint),
-  catchword.view_digest(text), catchword.note_view_changed(text)
+  catchword.view_digest(text), catchword.note_view_changed(text), catchword.note_broken(text, boolean)
+  to :"worker";
+-- To see what a view is made of, whether every change of it is noticed, and what is doubtful about it.
+grant execute on function
+  catchword.view_facts(text), catchword.same_view(text, text), catchword.unsteady(text), catchword.opaque(text), catchword.needless(text)
   to :"worker";
 -- To count how fresh search is, and to forget that after two days.
 grant select, insert, update, delete on catchword.freshness to :"worker";
@@ -74,7 +78,7 @@ grant select, insert, update, delete on catchword.freshness to :"worker";
 grant select, insert, update, delete on catchword.worker to :"worker";
 
 -- To see whether the triggers are in place.
-grant execute on function catchword.broken_triggers(text), catchword.problems(text, text, text, text) to :"worker";
+grant execute on function catchword.broken_triggers(text), catchword.has_foreign_key(regclass, jsonb), catchword.problems(text, text, text, text) to :"worker";
 -- To read what is attached, and to begin a tick.
 grant execute on function
   catchword.attached(text[], text[], text[], text[]), catchword.renew_worker(uuid, text, text, text[], jsonb, text, boolean),
@@ -84,6 +88,8 @@ grant execute on function
 grant execute on function catchword.draw(text, text[]), catchword.touch(text, text[]), catchword.expand_touches(text, integer) to :"worker";
 -- To lift the sequence above a version seen in Elasticsearch, and to notice another server.
 grant execute on function catchword.raise_revision(bigint), catchword.note_server() to :"worker";
+-- To notice that this database is a copy of another one, or that it went back behind what an index has.
+grant execute on function catchword.copy_of(), catchword.note_doubt(text, text, bigint, text) to :"worker";
 -- To change the canary.
 grant execute on function catchword.stir_canary() to :"worker";
 -- To record a delete that nobody recorded.

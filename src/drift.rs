@@ -1,4 +1,4 @@
-//! What changed since an index was filled: its mapping file, or the view that its documents are built by; and what is due.
+//! What changed since an index was filled: its mapping file, the view that its documents are built by, or what that reads; and what is due.
 
 use std::fmt;
 
@@ -14,8 +14,10 @@ pub struct Drift {
     pub collection: String,
     /// How the index that readers see differs from the mapping file.
     pub mapping: Difference,
-    /// The view, or a view or function below it, has another definition than documents were built with.
+    /// The view, or something that it is made of, has another definition than documents were built with.
     pub view_changed: bool,
+    /// What is wrong, if the view reads a table that nobody watches.
+    pub unwatched: Option<String>,
     /// Is a rebuild under way? It takes care of both.
     pub rebuilding: bool,
 }
@@ -36,7 +38,8 @@ impl Catchword {
             Some(target) if !rebuilding => self.inner.elastic.difference(&self.index_plan(config, attached.installation)?, target).await?,
             _ => Difference::default(),
         };
-        Ok(Drift { collection: config.name.clone(), mapping, view_changed: attached.view_changed, rebuilding })
+        let unwatched = attached.unwatched_sentence();
+        Ok(Drift { collection: config.name.clone(), mapping, view_changed: attached.view_changed, unwatched, rebuilding })
     }
 
     /// Says once what drifted, and once that nothing does any more: a worker, at its ticks. What cannot be asked is another's to say.
@@ -61,6 +64,9 @@ impl Drift {
     /// What is due, in a sentence; none: nothing.
     pub fn due(&self) -> Option<String> {
         let name = &self.collection;
+        if let Some(unwatched) = &self.unwatched {
+            return Some(format!("{unwatched}; then: catchword migrate"));
+        }
         match (&self.mapping, self.view_changed) {
             _ if self.rebuilding => None,
             (mapping, _) if !mapping.changed.is_empty() => {

@@ -6,7 +6,7 @@ use sqlx::migrate::Migrator;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::collection::{self, Attached};
+use crate::collection::{self, Attached, Doubts, OfACopy};
 use crate::config;
 use crate::elastic::{Ensured, IndexPlan};
 use crate::{Catchword, Error};
@@ -30,11 +30,18 @@ pub struct Done {
     pub added: Vec<String>,
     /// What is due because the mapping file or the view changed since the index was filled.
     pub due: Option<String>,
+    /// What is doubtful about its view.
+    pub doubts: Doubts,
 }
 
 impl Catchword {
     /// Makes the schema, attaches every configured table, creates its index and aliases. Repeating it changes nothing.
     pub async fn migrate(&self) -> Result<(Vec<String>, Vec<Done>), Error> {
+        self.migrate_copy(OfACopy::Refused).await
+    }
+
+    /// The same for a database that may be a copy of another one.
+    pub async fn migrate_copy(&self, copy: OfACopy) -> Result<(Vec<String>, Vec<Done>), Error> {
         let pool = &self.inner.pool;
         collection::refuse_standby(&mut *pool.acquire().await?).await?;
         // what the mapping files say is checked before anything is changed
@@ -42,6 +49,8 @@ impl Catchword {
             self.index_plan(config, Uuid::nil())?.create_request()?;
         }
         let applied = migrate(pool).await?;
+        copy.settle(&mut *pool.acquire().await?).await?;
+        self.take_over().await?;
         let installation = collection::installation(&mut *pool.acquire().await?).await?;
         // an index that is another's is refused before a table is changed for it
         for config in self.inner.config.served() {
@@ -63,9 +72,25 @@ impl Catchword {
             let index = self.inner.elastic.ensure_index(&plan, &targets).await?;
             collection::set_targets(pool, &config.name, index.target.index()).await?;
             let (added, due) = self.bring_in_line(config, &plan).await?;
-            done.push(Done { collection: config.name.clone(), attached, alias: plan.alias, index, added, due });
+            let connection = &mut *pool.acquire().await?;
+            let doubts = collection::load(connection, config, &self.inner.prefix).await?.doubts(connection).await?;
+            done.push(Done { collection: config.name.clone(), attached, alias: plan.alias, index, added, due, doubts });
         }
         Ok((applied, done))
+    }
+
+    /// Claims the indices of the database that this one was copied from, if that was asked for. Cut short, the next one goes on.
+    async fn take_over(&self) -> Result<(), Error> {
+        let connection = &mut *self.inner.pool.acquire().await?;
+        let Some(previous) = collection::previous_installation(connection).await? else { return Ok(()) };
+        let installation = collection::installation(connection).await?;
+        for config in self.inner.config.served() {
+            let targets = collection::load(connection, config, &self.inner.prefix).await.map(|attached| attached.targets);
+            for target in targets.unwrap_or_default() {
+                self.inner.elastic.claim(&target, previous, installation).await?;
+            }
+        }
+        collection::taken_over(connection).await
     }
 
     /// Adds the fields that the mapping file has and the index lacks. What an index that is there cannot take is said, and left as it is.

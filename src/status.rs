@@ -160,7 +160,7 @@ async fn of_collection(connection: &mut PgConnection, config: &config::Collectio
         Err(error) => return Err(error),
     };
     let problem = collection::problems(connection, config).await?.into_iter().next();
-    let problem = refused.or(problem.map(|problem| format!("{problem}; run: catchword migrate")));
+    let problem = refused.or(problem.map(|problem| collection::with_remedy(&problem)));
     let audit = audit::verified(connection, &config.name).await?;
     Ok(Known { census: job::census(connection, &config.name).await?, audit, loaded, problem })
 }

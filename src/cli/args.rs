@@ -219,6 +219,18 @@ pub(super) struct Migrate {
     /// Print the SQL and the index, and change nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Give a copy of a database indices of its own
+    ///
+    /// A copy has the id of its original, and is refused while the original is there. This gives it a new id and forgets the original's
+    /// indices. Set another CATCHWORD_INDEX_PREFIX first, so that the names are free; then fill them: catchword reindex --all.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub new_installation: bool,
+    /// Let a copy of a database take the original's indices
+    ///
+    /// For a database that takes the original's place, as after an upgrade by dump. From then on the original is refused: nothing of it
+    /// reaches the indices any more. An audit with content is asked for, and a worker runs it.
+    #[arg(long, conflicts_with_all = ["dry_run", "new_installation"])]
+    pub take_over: bool,
 }
 
 #[derive(Debug, clap::Args)]

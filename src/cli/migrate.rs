@@ -2,7 +2,7 @@
 
 use super::args::{Args, Migrate};
 use super::{End, say};
-use crate::collection::{self, Attached};
+use crate::collection::{self, Attached, OfACopy};
 use crate::config::CANARY;
 use crate::elastic::Done;
 use crate::{Catchword, database, migrate};
@@ -12,13 +12,18 @@ pub(super) async fn run(args: &Args, options: &Migrate) -> anyhow::Result<End> {
     if options.dry_run {
         dry_run(&catchword).await?
     } else {
-        real_run(&catchword).await?
+        let copy = match (options.new_installation, options.take_over) {
+            (true, _) => OfACopy::NewInstallation,
+            (_, true) => OfACopy::TakesOver,
+            _ => OfACopy::Refused,
+        };
+        real_run(&catchword, copy).await?
     }
     Ok(End::Done)
 }
 
-async fn real_run(catchword: &Catchword) -> anyhow::Result<()> {
-    let (applied, collections) = catchword.migrate().await?;
+async fn real_run(catchword: &Catchword, copy: OfACopy) -> anyhow::Result<()> {
+    let (applied, collections) = catchword.migrate_copy(copy).await?;
     for name in applied {
         say(format_args!("schema      applied {name}\n"))?;
     }
@@ -43,6 +48,9 @@ async fn real_run(catchword: &Catchword) -> anyhow::Result<()> {
         }
         if let Some(due) = done.due.filter(|_| done.attached == Attached::Unchanged) {
             say(format_args!("{:<11} {due}\n", ""))?;
+        }
+        for (says, fix) in done.doubts.sentences() {
+            say(format_args!("{:<11} warning: {says}; {fix}\n", ""))?;
         }
         if matches!(done.attached, Attached::Stale(_)) || done.index.done == Done::Created {
             say(format_args!("{:<11} rows that were there before are not indexed yet: catchword reindex {} --all\n", "", done.collection))?;

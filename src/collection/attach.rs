@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
 
-use super::{check, load};
+use super::{check, load, watched};
 use crate::config;
 use crate::{Error, database};
 
@@ -41,10 +41,12 @@ pub async fn attach(pool: &PgPool, config: &config::Collection) -> Result<Attach
             .bind(delay(config))
             .bind(json!(config.scopes))
             .bind(&config.period)
+            .bind(&config.unwatched)
             .fetch_one(&mut *connection)
             .await?;
         let attached = load(&mut *connection, config, "").await?;
         check::check_view(connection, config, &attached).await?;
+        watched::check_watched(config, &attached)?;
         Ok(done)
     })
     .await?;

@@ -6,8 +6,10 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
+use super::copy::copy;
 use super::statements::Statements;
 use super::{Collection, KeyType};
+
 use crate::Error;
 use crate::config;
 use crate::database::Question;
@@ -26,6 +28,8 @@ pub struct Found {
     pub refused: BTreeMap<String, String>,
     /// Is a rebuild of any of them not over yet?
     pub rebuilding: bool,
+    /// Those that are broken now and were not before, or the other way round.
+    pub broken: BTreeMap<String, bool>,
 }
 
 impl Found {
@@ -42,7 +46,7 @@ impl Found {
     /// What `catchword.attached` returned of them.
     pub fn read<'c>(rows: &[PgRow], configs: impl IntoIterator<Item = &'c config::Collection>, prefix: &str) -> Result<Found, Error> {
         let rebuilding = rows.iter().any(|row| row.try_get("rebuilding").unwrap_or(false));
-        let mut found = Found { rebuilding, ..Found::default() };
+        let mut found = Found { rebuilding, broken: broken(rows)?, ..Found::default() };
         for config in configs {
             match read(rows, config, prefix).and_then(Collection::check) {
                 Ok(collection) => found.collections.push(collection),
@@ -52,6 +56,18 @@ impl Found {
         }
         Ok(found)
     }
+}
+
+/// Which of them are broken now and were not before, or the other way round.
+fn broken(rows: &[PgRow]) -> Result<BTreeMap<String, bool>, Error> {
+    let mut changed = BTreeMap::new();
+    for row in rows {
+        let (name, problems): (Option<String>, Option<Vec<String>>) = (row.try_get("name")?, row.try_get("problems")?);
+        let (is, was) =
+            (problems.is_some_and(|problems| !problems.is_empty()), row.try_get::<Option<bool>, _>("was_broken")? == Some(true));
+        changed.extend(name.filter(|_| is != was).map(|name| (name, is)));
+    }
+    Ok(changed)
 }
 
 /// Binds what the configuration says of collections, for `catchword.attached`.
@@ -69,6 +85,9 @@ fn read(rows: &[PgRow], config: &config::Collection, prefix: &str) -> Result<Col
     let name = &config.name;
     let row = rows.iter().find(|row| row.try_get("name").is_ok_and(|found: &str| found == name));
     let row = row.ok_or_else(|| Error::Refused(format!("collection {name} is not attached; run: catchword migrate")))?;
+    if let Some(original) = row.try_get::<Option<String>, _>("copy_of")? {
+        return Err(copy(&original));
+    }
     if row.try_get::<Option<String>, _>("table_name")?.is_none() {
         return Err(Error::Refused(format!("the table of collection {name} is gone; run: catchword detach {name}")));
     }
@@ -90,6 +109,8 @@ fn read(rows: &[PgRow], config: &config::Collection, prefix: &str) -> Result<Col
         view_changed: row.try_get("view_changed")?,
         rebuilding: row.try_get("rebuilding")?,
         installation: row.try_get("installation")?,
+        unwatched: row.try_get("unwatched")?,
+        unwatched_columns: row.try_get("unwatched_columns")?,
         statements: Statements::fill(row)?,
         name: row.try_get("name")?,
     })
@@ -100,7 +121,7 @@ impl Collection {
     fn check(self) -> Result<Collection, Error> {
         self.check_targets()?;
         match self.problems.first() {
-            Some(problem) => Err(Error::Refused(format!("{problem}; run: catchword migrate"))),
+            Some(problem) => Err(Error::Refused(with_remedy(problem))),
             None => Ok(self),
         }
     }
@@ -117,6 +138,11 @@ impl Collection {
             ))),
         }
     }
+}
+
+/// A problem with what helps: most of them `migrate` repairs, some name the command themselves.
+pub fn with_remedy(problem: &str) -> String {
+    if problem.contains("; run \"") { problem.to_owned() } else { format!("{problem}; run: catchword migrate") }
 }
 
 /// `annotation-000001` is an index of `annotation`.

@@ -3,6 +3,7 @@
 mod attach;
 mod bodies;
 mod check;
+mod copy;
 mod doubled;
 mod key;
 mod keys;
@@ -15,19 +16,22 @@ mod statements;
 mod survey;
 mod targets;
 mod wants;
+mod watched;
 
 pub use attach::{Attached, attach, attach_statements, detach, set_targets};
 pub use bodies::{Built, Document, ROUND_BYTES};
 pub use check::{refuse_standby, standby};
+pub use copy::{OfACopy, previous_installation, taken_over};
 pub use key::{KeyType, MAX_KEY_BYTES, SENTINEL, no_id};
 pub use keys::Keys;
 pub(crate) use load::bind;
-pub use load::{Found, installation, load, problems};
+pub use load::{Found, installation, load, problems, with_remedy};
 pub use now::Now;
 pub use repair::{Expanded, draw, expand_touches, raise_revision, record_gone};
 pub use rows::Unbuildable;
 pub use survey::{Highest, Survey};
 pub use wants::Want;
+pub use watched::Doubts;
 
 use uuid::Uuid;
 
@@ -57,5 +61,9 @@ pub struct Collection {
     pub rebuilding: bool,
     /// Who we are. Every index of it carries this.
     pub installation: Uuid,
+    /// Tables that the view reads, whose changes touch no row, and that nobody waived.
+    pub unwatched: Vec<String>,
+    /// Columns of its own table that the view reads and `watch` lacks.
+    pub unwatched_columns: Vec<String>,
     statements: Statements,
 }

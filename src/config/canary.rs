@@ -28,6 +28,7 @@ pub(super) static COLLECTION: LazyLock<Collection> = LazyLock::new(|| Collection
     scopes: BTreeMap::new(),
     period: None,
     touches: Vec::new(),
+    unwatched: Vec::new(),
     watch: Vec::new(),
     // the loop is what it watches: no direct write comes first
     delay: Duration::ZERO,

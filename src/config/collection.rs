@@ -34,6 +34,8 @@ pub struct Collection {
     pub period: Option<String>,
     /// Related tables whose changes change documents.
     pub touches: Vec<Touch>,
+    /// Tables that the view reads and that are not watched on purpose.
+    pub unwatched: Vec<String>,
     /// Columns that matter; empty means all.
     pub watch: Vec<String>,
     /// How long a live job waits, so that the direct path may come first: whole seconds, an hour at most.
@@ -85,6 +87,7 @@ const KEYS: &[Key] = &[
     Key { name: "scopes", example: r#"scopes = { user = "userid" }"# },
     Key { name: "period", example: r#"period = "updated""# },
     Key { name: "touches", example: r#"touches = [{ table = "document", column = "id", row_column = "document_id", watch = ["title"] }]"# },
+    Key { name: "unwatched", example: r#"unwatched = ["country"]"# },
     Key { name: "watch", example: r#"watch = ["text", "tags"]"# },
     Key { name: "delay", example: r#"delay = "60s""# },
 ];
@@ -118,6 +121,7 @@ pub(super) fn read(section: &Section) -> Result<Collection, Error> {
         scopes: scopes(section)?,
         period: section.text("period", names::column)?,
         touches: touches(section)?,
+        unwatched: unwatched(section)?,
         watch: watch(section)?,
         delay: section.parsed("delay", delay)?.unwrap_or(USUAL_DELAY),
         name,
@@ -156,6 +160,11 @@ fn touches(section: &Section) -> Result<Vec<Touch>, Error> {
         });
     }
     Ok(touches)
+}
+
+fn unwatched(section: &Section) -> Result<Vec<String>, Error> {
+    let list = section.list("unwatched")?.unwrap_or_default();
+    list.iter().map(|table| section.text_of("unwatched", table, names::relation)).collect()
 }
 
 fn watch(section: &Section) -> Result<Vec<String>, Error> {

@@ -94,6 +94,7 @@ fn everything_that_can_be_written_is_read() {
                 row_column: "document_id".into(),
                 watch: vec!["title".into()]
             }],
+            unwatched: Vec::new(),
             watch: vec!["text".into(), "tags".into()],
             delay: Duration::from_secs(120),
         }]
@@ -149,7 +150,7 @@ fn an_unknown_key_is_refused_with_a_guess_or_the_list() {
     one_refused(
         "retries = 1",
         "retries is not a known key; the keys here are: name, table, key, view, mapping, index, revision, scopes, \
-         period, touches, watch, delay",
+         period, touches, unwatched, watch, delay",
     );
     one_refused(r#"touches = [{ tabel = "document" }]"#, "touch 1: tabel is not a known key; did you mean table?");
 }

@@ -42,7 +42,10 @@ fn triggers(problems: &[String]) -> Vec<Line> {
         return vec![ok("triggers", "in place, enabled, and ours is the last to give the row its number")];
     }
     let fix = |problem: &str| {
-        if problem.contains(" fires after ") {
+        if let Some((_, own)) = problem.split_once("; run \"") {
+            return format!("run: {}; then a worker audits it", own.trim_end_matches('"'));
+        }
+        let fix = if problem.contains(" fires after ") {
             "give that trigger a name that sorts before zzz_catchword_revision: alter trigger … rename to …"
         } else if problem.ends_with(" has row security") {
             "run: alter table … disable row level security; a hidden row would look deleted"
@@ -50,9 +53,11 @@ fn triggers(problems: &[String]) -> Vec<Line> {
             "correct the configuration, or run: catchword migrate, then catchword reindex --all"
         } else {
             "run: catchword migrate, then catchword reindex --all"
-        }
+        };
+        fix.to_owned()
     };
-    problems.iter().map(|problem| fail("triggers", problem, fix(problem))).collect()
+    let says = |problem: &str| problem.split_once("; run \"").map_or(problem, |(says, _)| says).to_owned();
+    problems.iter().map(|problem| fail("triggers", says(problem), fix(problem))).collect()
 }
 
 fn shape(table: &Table) -> Line {

@@ -1,4 +1,4 @@
-//! The view: does it return what it should, and in time?
+//! The view: does it return what it should, in time, and is every change of it noticed?
 
 use std::time::Duration;
 
@@ -21,7 +21,22 @@ pub(super) async fn look(
     whole: &Config,
 ) -> Result<Vec<Line>, Error> {
     let survey = attached.survey(connection, config, i64::from(whole.worker.batch)).await?;
-    Ok(judge(&survey, &config.view))
+    let mut lines = judge(&survey, &config.view);
+    lines.push(watched(attached));
+    lines.extend(attached.doubts(connection).await?.sentences().into_iter().map(|(says, fix)| warn("steady", says, fix)));
+    Ok(lines)
+}
+
+/// Is every table that the view reads the collection's own, in `touches`, or waived?
+fn watched(attached: &Collection) -> Line {
+    match attached.unwatched_sentence() {
+        None => ok("tables", "a change of any table that the view reads reaches its documents, or is waived"),
+        Some(says) => fail(
+            "tables",
+            says,
+            "add touches = [{ table, column, row_column }], or unwatched = […] if documents may be older than it; then: catchword migrate",
+        ),
+    }
 }
 
 fn judge(survey: &Survey, view: &str) -> Vec<Line> {

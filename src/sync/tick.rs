@@ -38,6 +38,9 @@ impl Catchword {
         }
         let found = Found::read(&rows, inner.config.served(), &inner.prefix)?;
         let rebuilding = found.rebuilding;
+        for (name, broken) in &found.broken {
+            sqlx::query(include_str!("note_broken.sql")).bind(name).bind(broken).execute(&inner.pool).await?;
+        }
         self.take_in(found).await;
         if rebuilding {
             self.tend_rebuilds().await?;

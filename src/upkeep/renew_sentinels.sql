@@ -9,6 +9,7 @@ renewed as (
   select collection, target, uuid, revision, documents, case when lost is not null then now() end, lost from seen order by collection, target
   on conflict (collection, target) do update
      set index_uuid = excluded.index_uuid, renewed_at = now(),
+         tried = array(select t from unnest(s.tried) as t where t >= excluded.revision),
          revision = case when excluded.lost is null then greatest(s.revision, excluded.revision) else excluded.revision end,
          documents = case when excluded.lost is null and s.revision > excluded.revision then s.documents else excluded.documents end,
          -- asked twice, because the first answer was lost, it is one loss

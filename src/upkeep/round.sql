@@ -20,11 +20,15 @@ sentinels as (
     left join catchword.sentinel s on (s.collection, s.target) = (t.collection, t.target)
    where s.renewed_at is null or s.renewed_at < now() - interval '45 seconds'
 ),
+tried as (
+  -- written down before it is sent: a sentinel that the index has and nobody sent tells that this database went back
+  update catchword.sentinel s set tried = (n.next || s.tried)[1:60] from sentinels n where (s.collection, s.target) = (n.collection, n.target)
+),
 asked as materialized (
   select a.id, a.reason
     from catchword.audit a
     join catchword.collection c on c.name = a.collection and a.targets <@ c.targets
-   where a.finished_at is null and a.reason in ('schedule', 'lost writes', 'another server') and a.collection = any($5)
+   where a.finished_at is null and a.reason in ('schedule', 'lost writes', 'another server', 'other content', 'was broken') and a.collection = any($5)
    order by a.id
    limit 20
 ),

@@ -1,6 +1,7 @@
 //! Each shard of an index has a sentinel: a tombstone under a reserved id, which readers do not see. Their version is remembered in
 //! Postgres once the index has acknowledged them all. An index in which one is lower, or gone, or that is another index under the old name,
-//! has lost acknowledged writes, and perhaps others with it: an audit is asked for.
+//! has lost acknowledged writes, and perhaps others with it: an audit is asked for. One that is higher than anything that was sent tells
+//! that Postgres itself went back: then numbers are given twice, and everything is compared by content.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -79,6 +80,15 @@ impl Upkeep {
         if judged == Judged::Unknown {
             return Ok(None);
         }
+        // also of an index that was made again: what it has beyond our memory is the same proof
+        if let Some(version) = self.never_sent(before, &seen).await? {
+            let (collection, index) = (&before.collection, &before.target);
+            let why = format!("index {index} has a sentinel at version {version}, which this database never sent: the database went back");
+            tracing::error!(collection, index, "{why}; the sequence is raised at the next tick, and audits with content are asked for");
+            let noted = sqlx::query(include_str!("note_doubt.sql")).bind(collection).bind(index).bind(version).bind(&why);
+            noted.execute(&self.catchword.inner.pool).await?;
+            return Ok(None);
+        }
         let writes = ids[..documents].iter().map(|key| Write { key, version: before.next, body: Body::Tombstone });
         let answers = elastic.bulk(&target, &writes.collect::<Vec<_>>(), Refresh::No, LIMIT).await;
         // only what was acknowledged is remembered; who was faster has remembered more
@@ -100,6 +110,18 @@ impl Upkeep {
             _ if acknowledged => Some(renewed(before.next, None)),
             _ => None,
         })
+    }
+
+    /// The version of a sentinel that came from nowhere. What was sent by another worker since the round began is asked for, too.
+    async fn never_sent(&self, before: &Remembered, seen: &[Has]) -> Result<Option<i64>, Error> {
+        let version = |has: &Has| if let Has::Present(version) = has { Some(*version) } else { None };
+        let above: Vec<i64> =
+            seen.iter().filter_map(version).filter(|version| before.revision.is_some_and(|known| known > 1 && *version > known)).collect();
+        if above.is_empty() {
+            return Ok(None);
+        }
+        let asked = sqlx::query_scalar(include_str!("tried.sql")).bind(&before.collection).bind(&before.target).bind(above);
+        Ok(asked.fetch_one(&self.catchword.inner.pool).await?)
     }
 
     /// So many, that each shard has one. Which shard an id is in, only the index can say: once, since it never changes.

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use elasticsearch::http::Method;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::difference::{Difference, Live};
 use super::plan::IndexPlan;
@@ -26,6 +27,20 @@ impl Elastic {
             self.ask(&format!("add fields to {target}"), Method::Put, &path, &[], Some(Bytes::from(body.to_string()))).await?;
         }
         Ok(found)
+    }
+
+    /// Makes an index of another installation ours. One that is not that one's is left as it is.
+    pub async fn claim(&self, target: &Target, from: Uuid, installation: Uuid) -> Result<(), Error> {
+        let seen = self.see(&[target.index()]).await?;
+        let Some(mut meta) = seen.get(target.index()).filter(|seen| seen.check_owner(target.index(), from).is_ok()).map(|seen| seen.meta())
+        else {
+            return Ok(());
+        };
+        meta["catchword"]["installation"] = installation.to_string().into();
+        let path = format!("/{}/_mapping", percent::encode(target.index()));
+        let body = Bytes::from(json!({ "_meta": meta }).to_string());
+        self.ask(&format!("take over {target}"), Method::Put, &path, &[], Some(body)).await?;
+        Ok(())
     }
 
     /// The index's `_meta` with what the file says now; what a rebuild wrote into it stays.

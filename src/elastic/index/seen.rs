@@ -76,6 +76,10 @@ impl SeenIndex {
         self.mappings.meta.get("catchword")?.get("rebuild")?.as_i64()
     }
 
+    pub fn meta(&self) -> Value {
+        self.mappings.meta.clone()
+    }
+
     fn owner(&self, part: &str) -> Option<&str> {
         self.mappings.meta.get("catchword")?.get(part)?.as_str()
     }

@@ -1,0 +1,1 @@
+select catchword.new_installation()

@@ -1,0 +1,1 @@
+select previous_id from catchword.installation

@@ -1,0 +1,1 @@
+select catchword.take_over()

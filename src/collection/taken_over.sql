@@ -1,0 +1,1 @@
+update catchword.installation set previous_id = null

@@ -1,0 +1,1 @@
+select catchword.note_broken($1, $2)
