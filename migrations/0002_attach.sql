@@ -141,15 +141,15 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.bulk_base is 'where a bulk begins in the walk, so that it interleaves with the bulks before it';
 
-create function catchword.has_foreign_key(p_source regclass, p_touch jsonb) returns boolean
+create function catchword.foreign_key(p_source regclass, p_touch jsonb) returns name
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select exists (
-    select from pg_constraint k
-      join pg_attribute mine on mine.attrelid = p_source and mine.attname = p_touch ->> 'row_column' and k.conkey = array[mine.attnum]
-      join pg_attribute theirs on theirs.attrelid = k.confrelid and theirs.attname = p_touch ->> 'column' and k.confkey = array[theirs.attnum]
-     where k.contype = 'f' and k.convalidated and k.conrelid = p_source and k.confrelid = to_regclass(p_touch ->> 'table'))
+  select k.conname from pg_constraint k
+    join pg_attribute mine on mine.attrelid = p_source and mine.attname = p_touch ->> 'row_column' and k.conkey = array[mine.attnum]
+    join pg_attribute theirs on theirs.attrelid = k.confrelid and theirs.attname = p_touch ->> 'column' and k.confkey = array[theirs.attnum]
+   where k.contype = 'f' and k.convalidated and k.conrelid = p_source and k.confrelid = to_regclass(p_touch ->> 'table')
+   order by k.conname limit 1
 $$;
-comment on function catchword.has_foreign_key is 'does a foreign key hold the rows of a table to the rows of a related one?';
+comment on function catchword.foreign_key is 'the foreign key that holds the rows of a table to the rows of a related one; null: there is none';
 
 -- The triggers of one related table: a job for each changed value, and nothing else; the worker finds the rows after the commit.
 -- Values travel as text. The settings are the same for every writer, and the worker's: 01/02/2026 is one day.
@@ -164,7 +164,7 @@ declare
   leave constant text := format('insert into catchword.job (name, collection, key, priority, tag, traceparent)
     select ''touch'', %L, %L || v, 1, %s, %s from (%%s) as changed (v) where v is not null;', p_collection, (p_touch ->> 'row_column') || '=', p_tag, p_trace);
   -- under a foreign key nobody can have referred to a row before it was there
-  insert_matters constant boolean := not catchword.has_foreign_key(p_source, p_touch);
+  insert_matters constant boolean := catchword.foreign_key(p_source, p_touch) is null;
   updated text := format('select %1$I::text from old_rows union select %1$I::text from new_rows', related_column);
 begin
   if p_touch ? 'watch' then
@@ -392,13 +392,20 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
               then format('%2$s inherits from %1$s now: its rows are seen in %1$s, and leave no jobs; run "alter table %2$s no inherit %1$s"', r.oid::regclass,
                           (select i.inhrelid::regclass from pg_inherits i where i.inhparent = r.oid order by 1 limit 1))
               else format('%1$s is unlogged now: a crash empties it without a trace; run "alter table %1$s set logged"', r.oid::regclass) end
-    from (select distinct relation from wanted) w join pg_class r on r.oid = w.relation
-   where r.relispartition or r.relpersistence <> 'p' or exists (select from pg_inherits i where r.oid in (i.inhrelid, i.inhparent))
+    from (select c.source::oid from catchword.collection c where c.name = p_collection
+          union
+          select to_regclass(touch.value ->> 'table') from catchword.collection c, jsonb_array_elements(c.touches) as touch (value) where c.name = p_collection) as w (relation)
+    join pg_class r on r.oid = w.relation
+   where r.relispartition or r.relpersistence <> 'p'
+      or exists (select from pg_inherits i where i.inhrelid = r.oid) or exists (select from pg_inherits i where i.inhparent = r.oid)
   union all
   -- while there was a foreign key, a new row of the related table could concern nobody, and its inserts are passed over
   select format('the foreign key from %s.%I to %s is gone, and new rows of %3$s are passed over', c.source, touch.value ->> 'row_column', touch.value ->> 'table')
     from catchword.collection c, jsonb_array_elements(c.touches) as touch (value)
-   where c.name = p_collection and (touch.value ->> 'foreign_key')::boolean and not catchword.has_foreign_key(c.source, touch.value)
+   where c.name = p_collection and touch.value ? 'foreign_key'
+     and case when exists (select from pg_constraint k where k.conrelid = c.source and k.conname = touch.value ->> 'foreign_key' and k.contype = 'f' and k.convalidated) then false
+              -- it may only have another name
+              else catchword.foreign_key(c.source, touch.value) is null end
   union all
   select format('%s has row security', c.source) from catchword.collection c join pg_class r on r.oid = c.source where c.name = p_collection and r.relrowsecurity
   union all
@@ -567,7 +574,7 @@ begin
   p_touches := (select coalesce(jsonb_agg(jsonb_set(t, '{table}', to_jsonb(format('%I.%I', nspname, relname))) order by n), '[]')
     from jsonb_array_elements(p_touches) with ordinality as e (t, n)
     join pg_catalog.pg_class c on c.oid = to_regclass(t ->> 'table') join pg_catalog.pg_namespace s on s.oid = c.relnamespace);
-  kept_touches := (select coalesce(jsonb_agg(case when catchword.has_foreign_key(p_source, t) then t || '{"foreign_key": true}' else t end order by n), '[]')
+  kept_touches := (select coalesce(jsonb_agg(t || jsonb_strip_nulls(jsonb_build_object('foreign_key', catchword.foreign_key(p_source, t))) order by n), '[]')
     from jsonb_array_elements(p_touches) with ordinality as e (t, n));
   if exists (select from unnest(p_unwatched) as u (name) where to_regclass(u.name) is null) then
     perform catchword.refuse(format('the table %s does not exist', (select u.name from unnest(p_unwatched) as u (name) where to_regclass(u.name) is null limit 1)), 'correct unwatched = […]');

@@ -78,7 +78,7 @@ grant select, insert, update, delete on catchword.freshness to :"worker";
 grant select, insert, update, delete on catchword.worker to :"worker";
 
 -- To see whether the triggers are in place.
-grant execute on function catchword.broken_triggers(text), catchword.has_foreign_key(regclass, jsonb), catchword.problems(text, text, text, text) to :"worker";
+grant execute on function catchword.broken_triggers(text), catchword.foreign_key(regclass, jsonb), catchword.problems(text, text, text, text) to :"worker";
 -- To read what is attached, and to begin a tick.
 grant execute on function
   catchword.attached(text[], text[], text[], text[]), catchword.renew_worker(uuid, text, text, text[], jsonb, text, boolean),
