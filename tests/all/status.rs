@@ -189,7 +189,7 @@ async fn the_keys_of_the_json_are_stable() {
         keys(&explanation),
         ["collection", "dead", "document", "indices", "jobs", "key", "paused", "postgres", "revision", "unbuildable"]
     );
-    assert_eq!(keys(&explanation["indices"][0]), ["index", "tombstone", "unknown", "verdict", "version"]);
+    assert_eq!(keys(&explanation["indices"][0]), ["index", "same_document", "tombstone", "unknown", "verdict", "version"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
