@@ -15,6 +15,7 @@ mod postpone;
 mod push_back;
 mod settle;
 mod storage;
+mod suspect;
 
 pub use among::{OpenAmong, dead_among, open_among, schedule_audit, unindexable_alone};
 pub use bury::{Burial, Reason, bury};
@@ -30,3 +31,4 @@ pub use postpone::postpone;
 pub use push_back::{Charge, Due, MAX_ATTEMPTS, push_back};
 pub use settle::{Fresh, settle};
 pub use storage::{REPAIR_OPTIONS, Storage, options, storage};
+pub use suspect::suspect;

@@ -36,6 +36,7 @@ mod operate;
 mod otlp;
 mod outage;
 mod overload;
+mod poison;
 mod properties;
 mod queue;
 mod rebuild;
