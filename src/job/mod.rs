@@ -2,6 +2,7 @@
 
 mod among;
 mod bury;
+mod by_hand;
 mod census;
 mod claim;
 mod class;
@@ -19,6 +20,7 @@ mod suspect;
 
 pub use among::{OpenAmong, dead_among, open_among, schedule_audit, unindexable_alone};
 pub use bury::{Burial, Reason, bury};
+pub use by_hand::bury_by_hand;
 pub use census::{CENSUS_LIMIT, Census, Letters, census, letters, unserved};
 pub use claim::{Cursor, Job, claim};
 pub use class::Class;
