@@ -307,8 +307,7 @@ async fn settle(
     job::push_back(connection, &charges).await?;
     job::bury(connection, &burials).await?;
     outcome.settled = settled.len() as u64;
-    outcome.suspected =
-        jobs.iter().filter(|job| found.suspected.get(job.key.as_str()).is_some_and(|now| is_fewer(job, *now))).count() as u64;
+    outcome.suspected = jobs.iter().filter(|job| is_closer(job, found)).count() as u64;
     outcome.postponed = postponed.len() as u64;
     outcome.pushed_back = charges.len() as u64;
     outcome.buried = burials.len() as u64;
@@ -327,7 +326,9 @@ fn suspects(jobs: &[Job], found: &Found<'_>) -> Vec<(i64, Option<i32>)> {
     jobs.iter().filter_map(|job| Some((job.id, now(&job.key).filter(|now| *now != job.unanswered)?))).collect()
 }
 
-/// Is it tried with fewer others than before?
-fn is_fewer(job: &Job, now: usize) -> bool {
-    job.unanswered.and_then(|before| usize::try_from(before).ok()).is_none_or(|before| now < before)
+/// Did the search come closer to this one: is it alone to blame now, or will it be tried with fewer others than before?
+fn is_closer(job: &Job, found: &Found<'_>) -> bool {
+    let before = job.unanswered.and_then(|before| usize::try_from(before).ok());
+    let fewer = found.suspected.get(job.key.as_str()).is_some_and(|now| before.is_none_or(|before| *now < before));
+    fewer || found.blamed.contains_key(job.key.as_str())
 }

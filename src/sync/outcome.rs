@@ -23,7 +23,7 @@ pub struct Outcome {
     pub pushed_back: u64,
     /// Moved to the dead letters.
     pub buried: u64,
-    /// Left, to be tried again with fewer others: a request with them in it got no answer.
+    /// A request with them in it got no answer: they are tried again with fewer others, or were alone to blame and are pushed back.
     pub suspected: u64,
     /// Older than their `expires_at`.
     pub expired: u64,
@@ -60,7 +60,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Did anything move? A tick ends with the first pass in which nothing did. A touch counts: it left jobs. A suspect counts: it is
-    /// tried with fewer others, which ends at one.
+    /// tried with fewer others, which ends when it is alone and pushed back.
     pub fn moved(&self) -> bool {
         self.written + self.settled + self.touched + self.steps + self.buried + self.suspected > 0
     }

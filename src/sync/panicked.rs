@@ -90,7 +90,7 @@ async fn suspect(inner: &Inner, jobs: &[Job], group: Option<(HashSet<String>, bo
     job::push_back(&mut transaction, &charges).await?;
     job::bury(&mut transaction, &burials).await?;
     transaction.commit().await?;
-    outcome.suspected = suspects.len() as u64;
+    outcome.suspected = suspects.len().max(charges.len()) as u64;
     outcome.pushed_back = charges.len() as u64;
     outcome.buried = burials.len() as u64;
     Ok((outcome, measured))

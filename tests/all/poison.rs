@@ -125,7 +125,7 @@ async fn five_such_documents_in_a_full_batch_are_found_and_another_collection_do
     }
     poison.bear_no("_bulk", &["poison"], Harm::Fails);
     world.sql("insert into bystander (id, text) values (77, 'another collection')").await;
-    world.sql("update catchword.job set scheduled_at = now() where collection = 'bystander'").await;
+    world.sql("update catchword.job set scheduled_at = now() where collection = 'bystander' and key = '77'").await;
 
     world.catchword.drain("test", &[]).await.unwrap();
     assert_eq!(world.found("annotation").await.len(), 5 * 499);
