@@ -315,3 +315,42 @@ async fn a_key_that_is_buried_again_has_one_dead_letter() {
         assert_eq!(world.one::<i64>("select count(*) from catchword.dead_job").await, 1);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_that_only_the_new_index_cannot_bear_is_found_too() {
+    let (poison, world) = poisoned(Layout::default()).await;
+    world.second_index().await;
+    add_good(&world, GOOD).await;
+    let bad = world.annotate("acct:bad", "poison").await;
+    poison.bear_no("annotation-000002-write/_bulk", &["poison"], Harm::Fails);
+
+    tick(&world).await;
+    assert_eq!(world.found("annotation").await.len() as i64, GOOD + 1, "readers find it, and all others");
+    assert_eq!(charged(&world).await, [format!("{bad} 1")]);
+    assert_eq!(world.jobs().await, 1, "the others agree in both");
+    poison.bear_all();
+    world.make_due().await;
+    tick(&world).await;
+    assert_eq!(world.jobs().await, 0);
+    world.noise_is_untouched().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_out_makes_the_next_batches_smaller() {
+    let world = World::with(Layout { gated: true, batch: 200, ..Layout::default() }).await;
+    let gate = world.gate.as_ref().unwrap();
+    add_good(&world, 800).await;
+    gate.hold("_bulk");
+    let outcome = world.pass().await;
+    assert_eq!(
+        (outcome.batches, outcome.settled, outcome.pushed_back, outcome.suspected),
+        (2, 0, 0, 0),
+        "two in flight, both in vain: {outcome}"
+    );
+    gate.pass();
+    gate.late_requests_are_answered().await;
+    world.make_due().await;
+    let outcome = world.pass().await;
+    assert_eq!((outcome.claimed, outcome.pushed_back), (800, 0), "{outcome}");
+    assert!(outcome.batches > 5, "at 200 a batch there are four: {} for {} jobs", outcome.batches, outcome.claimed);
+}
