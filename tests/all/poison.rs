@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::common::{Harm, Layout, Poison, World, eventually};
+use crate::common::{Harm, Layout, Poison, World, eventually, start};
 
 const GOOD: i64 = 200;
 
@@ -73,11 +73,12 @@ async fn a_document_that_makes_the_bulk_hang_is_found_within_a_tick() {
     add_good(&world, GOOD / 2).await;
     poison.bear_no("_bulk", &["poison"], Harm::Hangs);
 
+    // a real worker, with a tick a minute
     let began = Instant::now();
-    tick(&world).await;
-    assert_eq!(world.found("annotation").await.len() as i64, GOOD);
-    assert_eq!(charged(&world).await, [format!("{bad} 1")]);
+    let _worker = start(&world).await;
+    eventually("the good ones are found", async || world.found("annotation").await.len() as i64 == GOOD).await;
     assert!(began.elapsed() < Duration::from_secs(75), "it took {:?}", began.elapsed());
+    eventually("the bad one is charged", async || charged(&world).await == [format!("{bad} 1")]).await;
 
     // whoever comes now waits for nobody
     let late = world.annotate("acct:late", "fine").await;
@@ -351,6 +352,7 @@ async fn a_time_out_makes_the_next_batches_smaller() {
     gate.late_requests_are_answered().await;
     world.make_due().await;
     let outcome = world.pass().await;
-    assert_eq!((outcome.claimed, outcome.pushed_back), (800, 0), "{outcome}");
-    assert!(outcome.batches > 5, "at 200 a batch there are four: {} for {} jobs", outcome.batches, outcome.claimed);
+    assert_eq!(outcome.pushed_back, 0, "{outcome}");
+    let each = outcome.claimed / outcome.batches;
+    assert!(each < 150, "they are smaller than 200: {} batches for {} jobs", outcome.batches, outcome.claimed);
 }
