@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use sqlx::{PgConnection, Postgres, Transaction};
-use tokio::time::Instant;
 use tracing::{Instrument, debug_span};
 
 use super::compare::Verdict;
 use super::deadline::Deadline;
 use super::fate::{Fate, Finding, fate, mass_refusal};
-use super::group::{Key, Limits, Worked, work};
+use super::group::Key;
+use super::groups;
 use super::measured::Measured;
 use super::mend::mend;
 use super::outcome::Outcome;
@@ -23,28 +23,6 @@ use crate::config::CANARY;
 use crate::elastic::Answer;
 use crate::job::{self, Job};
 use crate::{Error, Inner, crash};
-
-/// How long a batch may search for whoever gets no answer. What is not found by then is left for the next pass, so that others have
-/// their turn in between.
-const SEARCH: Duration = Duration::from_secs(10);
-
-/// What working the groups of a batch came to.
-struct Searched<'k> {
-    /// Of all keys that were answered.
-    worked: Worked<'k>,
-    found: Found<'k>,
-    /// What is wrong with each target.
-    faults: Vec<Option<Answer>>,
-    /// How the pace is to change.
-    pace: Pace,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Pace {
-    Faster,
-    Same,
-    Slower,
-}
 
 /// Works a claimed batch. Whatever ends it early, the transaction's end frees the jobs, and what was written changes nothing twice.
 pub(super) async fn batch(
@@ -60,8 +38,8 @@ pub(super) async fn batch(
     crash::point("after-claim");
     let (good, mut findings) = sort_out_bad_keys(jobs);
     let search = Search::begin(with_suspicion(&good, jobs, &inner.blamed.among(&collection.name, &good)));
-    let searched = work_in_groups(inner, collection, &mut transaction, search, when, deadline, under_way, &mut measured).await?;
-    let Searched { worked, found, faults, pace } = searched;
+    let searched = groups::work(inner, collection, &mut transaction, search, when, deadline, under_way, &mut measured).await?;
+    let groups::Searched { worked, found, faults, pace } = searched;
     sort_out_what_never_was(collection, &worked.keys, &mut findings);
     let mended = match when {
         Look::First => mend(inner, collection, &mut transaction, &worked, deadline, &mut findings).await?,
@@ -126,95 +104,6 @@ fn with_suspicion<'k>(keys: &[&'k str], jobs: &[Job], blamed: &HashSet<&str>) ->
     keys.iter().map(|key| (*key, among.get(key).copied())).collect()
 }
 
-/// Works the keys, all that are not suspected at once. Where a request gets no answer and a probe does, something in it is why: it is
-/// searched for in halves. Where the probe gets none either, it is an outage, and nobody is suspected.
-#[allow(clippy::too_many_arguments, reason = "each is needed once")]
-async fn work_in_groups<'k>(
-    inner: &Inner,
-    collection: &Collection,
-    connection: &mut PgConnection,
-    mut search: Search<'k>,
-    when: Look,
-    deadline: Deadline,
-    under_way: &UnderWay,
-    measured: &mut Measured,
-) -> Result<Searched<'k>, Error> {
-    let mut all = Worked::default();
-    let mut faults = vec![None; collection.targets.len()];
-    let mut pace = Pace::Faster;
-    let mut until = None;
-    while let Some(group) = search.next() {
-        let mut time_is_up = || *until.get_or_insert_with(|| Instant::now() + SEARCH) <= Instant::now();
-        let limits = Limits::of(&group);
-        if group.suspected && (time_is_up() || deadline.within(limits.look + limits.bulk) != Some(limits.look + limits.bulk)) {
-            break;
-        }
-        under_way.begins(&group);
-        let worked = work(inner, collection, connection, &group, when, deadline, measured).await?;
-        let mut silent = HashSet::new();
-        let mut why = None;
-        for (n, target) in collection.targets.iter().enumerate() {
-            let Some(silence) = worked.silence(n, &group) else {
-                faults[n] = faults[n].take().or_else(|| worked.fault(n));
-                continue;
-            };
-            let slow = matches!(silence.why, Answer::Unknown(_)) && !group.suspected;
-            pace = if slow { Pace::Slower } else { pace.min_with(Pace::Same) };
-            if inner.is_well(target, silence.asked).await {
-                silent.extend(silence.keys);
-                why = Some(silence.why);
-            } else {
-                faults[n] = Some(silence.why);
-            }
-        }
-        if (0..collection.targets.len()).any(|n| worked.written.any_of(n, |answer| matches!(answer, Answer::Overloaded(_))).is_some()) {
-            pace = Pace::Slower;
-        }
-        let failed: Vec<(&'k str, String)> = group
-            .keys
-            .iter()
-            .filter_map(|key| match worked.written.worst(key) {
-                Some(Answer::Failed(text)) => Some((*key, text.clone())),
-                _ => None,
-            })
-            .collect();
-        if faults.first().is_some_and(Option::is_some) {
-            all.absorb(worked, |_| true);
-            under_way.ended();
-            return Ok(Searched { worked: all, found: Found::default(), faults, pace });
-        }
-        all.absorb(worked, |key| !silent.contains(key));
-        if let Some(why) = why.as_ref().filter(|_| !group.suspected) {
-            let keys = silent.len();
-            tracing::warn!(
-                collection = collection.name,
-                keys,
-                "a request got no answer, and a probe did: one of its keys is searched for: {why}"
-            );
-        }
-        search.tried(group, &silent, &why.as_ref().map(Answer::to_string).unwrap_or_default());
-        for (key, text) in failed {
-            search.failed_alone(key, &text);
-            why = Some(Answer::Failed(text));
-        }
-        if search.is_in_vain() {
-            if let Some(fault) = faults.first_mut() {
-                *fault = why;
-            }
-            break;
-        }
-    }
-    under_way.ended();
-    Ok(Searched { worked: all, found: search.end(), faults, pace })
-}
-
-impl Pace {
-    /// Whichever is slower.
-    fn min_with(self, other: Pace) -> Pace {
-        if self == Pace::Faster { other } else { self }
-    }
-}
-
 /// A key that is not of the collection's type has no row. If it has no document either, somebody scheduled it by mistake; if it has one,
 /// an audit found it, and it is seen gone like any other orphan.
 fn sort_out_what_never_was<'k>(collection: &Collection, keys: &HashMap<&'k str, Key>, findings: &mut HashMap<&'k str, Finding>) {
@@ -241,7 +130,7 @@ fn note_health(
     inner: &Inner,
     collection: &Collection,
     faults: Vec<Option<Answer>>,
-    pace: Pace,
+    pace: groups::Pace,
     findings: &HashMap<&str, Finding>,
     outcome: &mut Outcome,
 ) {
@@ -256,9 +145,9 @@ fn note_health(
         inner.note_beside(name, target, fault);
     }
     match pace {
-        Pace::Slower => inner.pace.slower(),
-        Pace::Same => {}
-        Pace::Faster => inner.pace.faster(),
+        groups::Pace::Slower => inner.pace.slower(),
+        groups::Pace::Same => {}
+        groups::Pace::Faster => inner.pace.faster(),
     }
     if let Some(Answer::Blocked(why)) = readers {
         outcome.blocked.insert(name.clone(), why);

@@ -8,6 +8,7 @@ mod compare;
 mod deadline;
 mod fate;
 mod group;
+mod groups;
 mod measured;
 mod mend;
 mod outcome;

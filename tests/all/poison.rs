@@ -356,3 +356,19 @@ async fn a_time_out_makes_the_next_batches_smaller() {
     let each = outcome.claimed / outcome.batches;
     assert!(each < 150, "they are smaller than 200: {} batches for {} jobs", outcome.batches, outcome.claimed);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_index_that_fails_for_everybody_holds_up_no_reader_and_charges_nobody() {
+    let (poison, world) = poisoned(Layout::default()).await;
+    world.second_index().await;
+    add_good(&world, GOOD).await;
+    poison.bear_no("annotation-000002-write/_bulk", &["acct:"], Harm::Fails);
+    for _ in 0..4 {
+        world.make_due().await;
+        let outcome = tick(&world).await;
+        assert!(outcome.breaker.is_none(), "{outcome}");
+    }
+    assert_eq!(world.found("annotation").await.len() as i64, GOOD);
+    assert_eq!(charged(&world).await, Vec::<String>::new());
+    assert_eq!(world.jobs().await, GOOD, "no job is settled by one index alone");
+}
