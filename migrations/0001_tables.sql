@@ -70,7 +70,8 @@ create table catchword.job (
   attempts     integer not null default 0,
   last_error   text,
   traceparent  text,
-  cursor       text
+  cursor       text,
+  unanswered   integer
 ) with (
   -- The table lives by insert and delete: it is vacuumed after about two batches, at full speed, whatever its size.
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
@@ -92,6 +93,7 @@ comment on column catchword.job.attempts is 'refusals of this document, never ou
 comment on column catchword.job.last_error is 'the last refusal, cut and redacted';
 comment on column catchword.job.traceparent is 'the trace of the request that wrote the row, if it said so';
 comment on column catchword.job.cursor is 'touch: expanded alone, behind this key: =key finds rows by the column, ~key walks the table';
+comment on column catchword.job.unanswered is 'index: how many keys were in the smallest request without an answer that had this one in it';
 
 -- The only index a claim walks. A claim names one collection, so a paused one costs the others nothing.
 create index job_walk on catchword.job (collection, priority, enqueued_at, id);
@@ -114,7 +116,7 @@ create table catchword.dead_job (
   cursor       text,
   died_at      timestamptz not null default now(),
   reason       text not null constraint dead_job_reason_is_known
-               check (reason in ('refused', 'unbuildable', 'too_large', 'bad_key', 'expired', 'ahead'))
+               check (reason in ('refused', 'unbuildable', 'too_large', 'bad_key', 'expired', 'ahead', 'unanswered', 'by_hand'))
 );
 comment on table  catchword.dead_job is 'jobs that were given up: the dead letters';
 comment on column catchword.dead_job.id is 'the id of the job it was';
@@ -131,7 +133,7 @@ comment on column catchword.dead_job.last_error is 'the error that it died of';
 comment on column catchword.dead_job.traceparent is 'as in job';
 comment on column catchword.dead_job.cursor is 'as in job';
 comment on column catchword.dead_job.died_at is 'when it was buried';
-comment on column catchword.dead_job.reason is 'why: refused, unbuildable, too_large, bad_key, expired, ahead';
+comment on column catchword.dead_job.reason is 'why: refused, unbuildable, too_large, bad_key, expired, ahead, unanswered, by_hand';
 -- A key that settles later takes its dead letters away. A hash, because a key that is too long for Elasticsearch is buried too, and
 -- a btree entry of collection and key would be too long for a key that just fitted into its own table's index.
 create index dead_job_key on catchword.dead_job using hash (key);

@@ -13,7 +13,7 @@ use crate::config::{CANARY, Config, ElasticsearchSettings, Environment, Tls};
 use crate::elastic::{Address, Answer, Credentials, Elastic, Target, Transport};
 use crate::gather::Gather;
 use crate::metrics::Gauges;
-use crate::sync::{Breakers, Pace, Steps};
+use crate::sync::{Blamed, Breakers, Pace, Steps};
 use crate::{Error, database, elastic, migrate};
 
 /// Direct writes at a time; more are left to the loop. They go together, so that each costs little more than its own bytes.
@@ -39,6 +39,7 @@ pub(crate) struct Inner {
     pub breakers: Breakers,
     pub pace: Pace,
     pub steps: Steps,
+    pub blamed: Blamed,
     pub direct: Arc<Semaphore>,
     pub gather: Gather,
     /// Reads for direct writes.
@@ -85,6 +86,7 @@ impl Catchword {
             breakers: Breakers::default(),
             pace: Pace::new(config.worker.batch),
             steps: Steps::default(),
+            blamed: Blamed::default(),
             direct: Arc::new(Semaphore::new(DIRECT_IN_FLIGHT)),
             gather: Gather::default(),
             quick_pool: database::quick_pool(&environment.database_url, QUICK_CONNECTIONS)?,

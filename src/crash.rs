@@ -15,9 +15,21 @@ pub(crate) fn point(name: &str) {
     }
 }
 
+/// Panics if the environment variable CATCHWORD_PANIC_AT names one of these keys, each time.
+#[cfg(feature = "crash-points")]
+pub(crate) fn key(keys: &[&str]) {
+    if std::env::var("CATCHWORD_PANIC_AT").is_ok_and(|wanted| keys.contains(&wanted.as_str())) {
+        std::panic::resume_unwind(Box::new("a key that panics".to_owned()));
+    }
+}
+
 #[cfg(feature = "crash-points")]
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
 #[cfg(not(feature = "crash-points"))]
 #[inline(always)]
 pub(crate) fn point(_name: &str) {}
+
+#[cfg(not(feature = "crash-points"))]
+#[inline(always)]
+pub(crate) fn key(_keys: &[&str]) {}

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub(super) use audit::Audit;
-pub(super) use dead::{Dead, DeadAct, DeadList, DeadShow, Which};
+pub(super) use dead::{Dead, DeadAct, DeadBury, DeadList, DeadShow, Which};
 pub(super) use rebuild::Rebuild;
 pub(super) use reindex::Reindex;
 
@@ -160,8 +160,8 @@ pub(super) enum Command {
     Audit(Audit),
     /// Dead letters: what was given up, why, and what to do about it
     ///
-    /// A job dies when its document was refused five times, is too large, cannot be built by the view, or has a key that cannot be
-    /// one. Mend the cause (the row, the view, the mapping), then replay. A key that comes in step by a later write clears its own
+    /// A job dies when its document was refused five times, is too large, cannot be built by the view, makes Elasticsearch fail, or has
+    /// a key that cannot be one. Mend the cause (the row, the view, the mapping), then replay. A key that comes in step by a later write clears its own
     /// dead letters.
     #[command(subcommand)]
     Dead(Dead),

@@ -1,8 +1,8 @@
-//! `catchword dead list | show | replay | discard`
+//! `catchword dead list | show | replay | bury | discard`
 
 use serde_json::json;
 
-use super::args::{self, Args, Dead, DeadAct, DeadList, DeadShow};
+use super::args::{self, Args, Dead, DeadAct, DeadBury, DeadList, DeadShow};
 use super::{End, confirmed, print_json, say, who};
 use crate::Catchword;
 use crate::job::{self, Letter, Which};
@@ -18,6 +18,7 @@ pub(super) async fn run(args: &Args, options: &Dead) -> anyhow::Result<End> {
         Dead::List(options) => list(&catchword, options).await,
         Dead::Show(options) => show(&catchword, options).await,
         Dead::Replay(options) => replay(&catchword, options).await,
+        Dead::Bury(options) => bury(&catchword, options).await,
         Dead::Discard(options) => discard(&catchword, options).await,
     }
 }
@@ -91,6 +92,37 @@ async fn replay(catchword: &Catchword, options: &DeadAct) -> anyhow::Result<End>
     let mut connection = catchword.pool().acquire().await?;
     let count = job::replay(&mut connection, &which, &who(), &words(options)).await?;
     report("scheduled again", count, options)
+}
+
+async fn bury(catchword: &Catchword, options: &DeadBury) -> anyhow::Result<End> {
+    let collection = &catchword.config().collection(options.collection.as_deref())?.name;
+    let mut connection = catchword.pool().acquire().await?;
+    let mut key = options.key.clone();
+    let mut open = job::open_of_key(&mut connection, collection, &key).await?.len() as i64;
+    if open == 0
+        && let Ok(uuid) = uuid::Uuid::parse_str(&key)
+    {
+        key = uuid.to_string();
+        open = job::open_of_key(&mut connection, collection, &key).await?.len() as i64;
+    }
+    let name = format!("{} {}", printable(collection), printable(&key));
+    if open > 0 && !options.dry_run {
+        if !confirmed(&format!("the jobs of {name} are moved to the dead letters;"), options.yes)? {
+            say("nothing was buried\n")?;
+            return Ok(End::Not);
+        }
+        open = job::bury_by_hand(&mut connection, collection, &key, &options.why, &who()).await?;
+    }
+    if options.json {
+        print_json(&json!({ "count": open, "dry_run": options.dry_run }))?;
+    } else if open == 0 {
+        eprintln!("catchword: {name} has no job; see: catchword explain {} {}", shell_word(collection), shell_word(&key));
+    } else if options.dry_run {
+        say(format_args!("would be buried: {open} of {name}; nothing was changed\n"))?;
+    } else {
+        say(format_args!("buried: {open} of {name}; schedule it again: catchword dead replay --reason by_hand\n"))?;
+    }
+    Ok(if open == 0 { End::Not } else { End::Done })
 }
 
 async fn discard(catchword: &Catchword, options: &DeadAct) -> anyhow::Result<End> {

@@ -13,6 +13,8 @@ pub enum Answer {
     Conflict,
     /// This document is refused; others are not concerned.
     Refused(String),
+    /// The server failed at this document: its own answer is a 5xx, and others in the same request have theirs.
+    Failed(String),
     /// This document is too large, alone.
     TooLarge(String),
     /// The cluster has too much to do; this says nothing about the document.
@@ -25,14 +27,25 @@ pub enum Answer {
     Unavailable(String),
     /// There was no connection, or it broke: the cluster is concerned, not one index. Whether the write landed is unknown.
     Unreachable(String),
-    /// Whether it was written is not known: no answer in time, a server's fault, an answer that does not fit.
+    /// Whether it was written is not known: no answer in time, a server that failed at the whole request, an answer that does not fit.
     Unknown(String),
 }
 
 impl Answer {
     /// All names, in the order of the variants.
-    pub const NAMES: [&str; 10] =
-        ["applied", "conflict", "refused", "too_large", "overloaded", "blocked", "denied", "unavailable", "unreachable", "unknown"];
+    pub const NAMES: [&str; 11] = [
+        "applied",
+        "conflict",
+        "refused",
+        "failed",
+        "too_large",
+        "overloaded",
+        "blocked",
+        "denied",
+        "unavailable",
+        "unreachable",
+        "unknown",
+    ];
 
     /// As metrics show it.
     pub fn name(&self) -> &'static str {
@@ -40,13 +53,14 @@ impl Answer {
             Answer::Applied => 0,
             Answer::Conflict => 1,
             Answer::Refused(_) => 2,
-            Answer::TooLarge(_) => 3,
-            Answer::Overloaded(_) => 4,
-            Answer::Blocked(_) => 5,
-            Answer::Denied(_) => 6,
-            Answer::Unavailable(_) => 7,
-            Answer::Unreachable(_) => 8,
-            Answer::Unknown(_) => 9,
+            Answer::Failed(_) => 3,
+            Answer::TooLarge(_) => 4,
+            Answer::Overloaded(_) => 5,
+            Answer::Blocked(_) => 6,
+            Answer::Denied(_) => 7,
+            Answer::Unavailable(_) => 8,
+            Answer::Unreachable(_) => 9,
+            Answer::Unknown(_) => 10,
         }]
     }
 }
@@ -65,6 +79,7 @@ pub fn of_item(status: u16, error_type: Option<&str>, reason: Option<&str>) -> A
         (413, _) => Answer::TooLarge(text),
         (503, _) => Answer::Unavailable(text),
         (400..=499, _) => Answer::Refused(text),
+        (500..=599, _) => Answer::Failed(text),
         _ => Answer::Unknown(text),
     }
 }
@@ -125,6 +140,7 @@ impl Answer {
         match self {
             Answer::Applied | Answer::Conflict => None,
             Answer::Refused(text)
+            | Answer::Failed(text)
             | Answer::TooLarge(text)
             | Answer::Overloaded(text)
             | Answer::Blocked(text)
@@ -142,6 +158,7 @@ impl fmt::Display for Answer {
             Answer::Applied => "applied",
             Answer::Conflict => "conflict",
             Answer::Refused(_) => "refused",
+            Answer::Failed(_) => "failed",
             Answer::TooLarge(_) => "too large",
             Answer::Overloaded(_) => "overloaded",
             Answer::Blocked(_) => "blocked",

@@ -67,6 +67,31 @@ impl Elastic {
     }
 }
 
+impl Elastic {
+    /// Does this index answer to a bulk? It is asked to write what it cannot have: a document at a place in its history where none can
+    /// be. So nothing changes, and the question goes all the way to a shard.
+    pub async fn answers_to_a_bulk(&self, target: &Target, limit: Duration) -> Result<(), Answer> {
+        let path = format!("/{}/_bulk", percent::encode(&target.write_alias()));
+        let content_type = "application/x-ndjson";
+        let body = Some(Bytes::from_static(IMPOSSIBLE));
+        let request = Request { method: Method::Post, path: &path, query: query(Refresh::No), content_type, body };
+        let reply = self.exchange(&request, Instant::now() + limit).await?;
+        let whole = |status| super::answer::of_request(status, &reply.body);
+        match (reply.status, serde_json::from_slice::<serde_json::Value>(&reply.body)) {
+            (200, Ok(answer)) => match answer.pointer("/items/0/index/status").and_then(serde_json::Value::as_u64) {
+                Some(409) => Ok(()),
+                Some(status) => Err(Answer::Unknown(format!("a probe was answered with status {status}"))),
+                None => Err(whole(200)),
+            },
+            (status, _) => Err(whole(status)),
+        }
+    }
+}
+
+/// Nobody has this key, and no document was ever written at this number: a conflict, always.
+const IMPOSSIBLE: &[u8] =
+    b"{\"index\":{\"_id\":\"catchword-probe\",\"if_seq_no\":9223372036854775806,\"if_primary_term\":1}}\n{\"catchword_deleted\":true}\n";
+
 /// `require_alias`: a missing alias is an error and never a surprise index. `timeout`: a shard that is away is then an
 /// item's 503, not a time-out of the whole request.
 fn query(refresh: Refresh) -> &'static [(&'static str, &'static str)] {

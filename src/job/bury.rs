@@ -4,7 +4,7 @@ use sqlx::PgConnection;
 
 use crate::{Error, crash};
 
-/// Why a job was given up.
+/// Why a job was given up by the loop. By hand it has a reason of its own (`migrations/0014_bury.sql`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// Elasticsearch refused the document five times.
@@ -19,11 +19,14 @@ pub enum Reason {
     Expired,
     /// Elasticsearch stays ahead of Postgres.
     Ahead,
+    /// A request with this document in it fails or gets no answer, five times, alone, while others pass.
+    Unanswered,
 }
 
 impl Reason {
     /// All.
-    pub const ALL: [Reason; 6] = [Reason::Refused, Reason::Unbuildable, Reason::TooLarge, Reason::BadKey, Reason::Expired, Reason::Ahead];
+    pub const ALL: [Reason; 7] =
+        [Reason::Refused, Reason::Unbuildable, Reason::TooLarge, Reason::BadKey, Reason::Expired, Reason::Ahead, Reason::Unanswered];
 
     /// As it stands in the table.
     pub fn name(self) -> &'static str {
@@ -34,6 +37,7 @@ impl Reason {
             Reason::BadKey => "bad_key",
             Reason::Expired => "expired",
             Reason::Ahead => "ahead",
+            Reason::Unanswered => "unanswered",
         }
     }
 }

@@ -17,6 +17,8 @@ pub struct Job {
     pub claimed_at: DateTime<Utc>,
     /// Refusals of this document, never outages.
     pub attempts: i32,
+    /// How many keys were in the smallest request without an answer that this one was in.
+    pub unanswered: Option<i32>,
     pub tag: String,
     /// The trace of the request that wrote the row, if it said so. Anybody may have written anything here.
     pub traceparent: Option<String>,

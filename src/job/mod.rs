@@ -2,6 +2,7 @@
 
 mod among;
 mod bury;
+mod by_hand;
 mod census;
 mod claim;
 mod class;
@@ -15,9 +16,11 @@ mod postpone;
 mod push_back;
 mod settle;
 mod storage;
+mod suspect;
 
 pub use among::{OpenAmong, dead_among, open_among, schedule_audit, unindexable_alone};
 pub use bury::{Burial, Reason, bury};
+pub use by_hand::bury_by_hand;
 pub use census::{CENSUS_LIMIT, Census, Letters, census, letters, unserved};
 pub use claim::{Cursor, Job, claim};
 pub use class::Class;
@@ -30,3 +33,4 @@ pub use postpone::postpone;
 pub use push_back::{Charge, Due, MAX_ATTEMPTS, push_back};
 pub use settle::{Fresh, settle};
 pub use storage::{REPAIR_OPTIONS, Storage, options, storage};
+pub use suspect::suspect;

@@ -47,7 +47,7 @@ pub(super) static CLAIM_DURATION: Spread =
 pub(super) static PASS_DURATION: Spread = Spread::new("catchword_pass_duration_seconds", &[], PASSES, "How long a pass took.");
 pub(super) static LAST_PASS: Level =
     Level::new("catchword_last_pass_timestamp_seconds", &[], "When the last pass of this worker succeeded; 0: none did yet.");
-pub(super) static PANICS: Count = Count::new("catchword_pass_panics_total", &[], "Ticks that panicked: a bug.");
+pub(super) static PANICS: Count = Count::new("catchword_pass_panics_total", &[], "Ticks and batches that panicked: a bug.");
 pub(super) static FAILED: Count = Count::new("catchword_passes_failed_total", &[], "Ticks that failed, mostly of Postgres.");
 
 pub(super) static DIRECT: Count = Count::new(

@@ -70,7 +70,7 @@ pub(crate) fn record_failure() {
     FAILED.add(1, &[]);
 }
 
-/// A tick panicked.
+/// A tick or a batch panicked.
 pub(crate) fn record_panic() {
     PANICS.add(1, &[]);
 }

@@ -1,43 +1,28 @@
 //! One batch, from claim to commit: the story of the whole project on one screen.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use sqlx::{PgConnection, Postgres, Transaction};
-use tokio::time::Instant;
 use tracing::{Instrument, debug_span};
 
-use super::compare::{Verdict, compare};
+use super::compare::Verdict;
 use super::deadline::Deadline;
 use super::fate::{Fate, Finding, fate, mass_refusal};
+use super::group::Key;
+use super::groups;
 use super::measured::Measured;
+use super::mend::mend;
 use super::outcome::Outcome;
+use super::panicked::UnderWay;
+use super::search::{Found, Search};
 use super::walk::Look;
-use super::write::{Written, write};
-use crate::collection::{self, Collection, Unbuildable, Want};
+use super::write::Written;
+use crate::collection::{self, Collection, Want};
 use crate::config::CANARY;
-use crate::elastic::{Answer, Has};
+use crate::elastic::Answer;
 use crate::job::{self, Job};
 use crate::{Error, Inner, crash};
-
-/// The limit of one look at Elasticsearch.
-const LOOK: Duration = Duration::from_secs(10);
-
-/// What is known of a key after both looks: one verdict per target.
-pub(super) struct Key {
-    pub want: Want,
-    pub verdicts: Vec<Verdict>,
-    /// The highest version that a target has.
-    pub seen: i64,
-}
-
-/// What a batch begins with.
-struct Looked<'k> {
-    /// What each target has, in the order of the keys.
-    documents: Vec<Result<Vec<Has>, Answer>>,
-    keys: HashMap<&'k str, Key>,
-    unbuildable: Vec<Unbuildable>,
-}
 
 /// Works a claimed batch. Whatever ends it early, the transaction's end frees the jobs, and what was written changes nothing twice.
 pub(super) async fn batch(
@@ -46,38 +31,44 @@ pub(super) async fn batch(
     mut transaction: Transaction<'static, Postgres>,
     jobs: &[Job],
     when: Look,
+    under_way: &UnderWay,
 ) -> Result<(Outcome, Measured), Error> {
     let deadline = Deadline::start();
     let mut measured = Measured::default();
     crash::point("after-claim");
     let (good, mut findings) = sort_out_bad_keys(jobs);
-    let Looked { documents, keys, unbuildable } = match when {
-        Look::First => look_at_both(inner, collection, &mut transaction, &good, deadline, &mut measured).await?,
-        Look::Later => Looked::supposed_missing(collection, &good),
+    let search = Search::begin(with_suspicion(&good, jobs, &inner.blamed.among(&collection.name, &good)));
+    let searched = groups::work(inner, collection, &mut transaction, search, when, deadline, under_way, &mut measured).await?;
+    let groups::Searched { worked, found, faults, pace } = searched;
+    sort_out_what_never_was(collection, &worked.keys, &mut findings);
+    let mended = match when {
+        Look::First => mend(inner, collection, &mut transaction, &worked, deadline, &mut findings).await?,
+        Look::Later => 0,
     };
-    sort_out_what_never_was(collection, &keys, &mut findings);
-    let mut written = write(&inner.elastic, collection, &mut transaction, &keys, deadline).instrument(debug_span!("write")).await?;
-    (measured.answers, measured.bulks) = (std::mem::take(&mut written.counts), std::mem::take(&mut written.bulks));
-    let mended = mend(inner, collection, &mut transaction, &keys, &mut findings).await?;
-
-    for fault in unbuildable.into_iter().chain(written.unbuildable.iter().cloned()) {
+    for fault in &worked.unbuildable {
         if let Some(key) = good.iter().find(|key| **key == fault.key) {
-            findings.insert(key, Finding::Unbuildable(fault.error));
+            findings.insert(key, Finding::Unbuildable(fault.error.clone()));
         }
     }
-    for (key, seen) in &keys {
-        let finding = Finding::Seen { verdict: combined(&seen.verdicts), answer: written.worst(key).cloned() };
-        findings.entry(key).or_insert(finding);
+    findings.extend(found.blamed.iter().map(|(key, why)| (*key, Finding::Unanswered(why.clone()))));
+    findings.extend(found.suspected.keys().map(|key| (*key, Finding::Suspected)));
+    let is_down = faults.first().is_some_and(Option::is_some);
+    for key in good {
+        let verdict = worked.keys.get(key).map(Key::verdict).or(is_down.then_some(Verdict::Unknown));
+        if let Some(verdict) = verdict {
+            findings.entry(key).or_insert_with(|| Finding::Seen { verdict, answer: worked.written.worst(key).cloned() });
+        }
     }
-    let mut outcome = count(jobs, &written);
+    let mut outcome = count(jobs, &worked.written);
     outcome.canary = if collection.name == CANARY { outcome.claimed } else { 0 };
     if when == Look::First {
-        keys.values().for_each(|seen| outcome.count(combined(&seen.verdicts)));
+        worked.keys.values().for_each(|seen| outcome.count(seen.verdict()));
     }
     outcome.touched = mended;
-    note_health(inner, collection, &documents, &written, &findings, &mut outcome);
+    inner.blamed.note(&collection.name, &found);
+    note_health(inner, collection, faults, pace, &findings, &mut outcome);
     let settled = async {
-        let burials = settle(&mut transaction, collection, jobs, &findings, &mut outcome, &mut measured).await?;
+        let burials = settle(&mut transaction, collection, jobs, &findings, &found, &mut outcome, &mut measured).await?;
         transaction.commit().await?;
         Ok::<_, Error>(burials)
     };
@@ -103,124 +94,24 @@ fn sort_out_bad_keys(jobs: &[Job]) -> (Vec<&str>, HashMap<&str, Finding>) {
     (good, bad)
 }
 
+/// How many keys were in the smallest request without an answer that each of these was in, by what their jobs and this
+/// process remember.
+fn with_suspicion<'k>(keys: &[&'k str], jobs: &[Job], blamed: &HashSet<&str>) -> Vec<(&'k str, Option<usize>)> {
+    let mut among: HashMap<&str, usize> = blamed.iter().map(|key| (*key, 1)).collect();
+    for (job, size) in jobs.iter().filter_map(|job| Some((job, usize::try_from(job.unanswered?).ok()?))) {
+        among.entry(&job.key).and_modify(|before| *before = size.min(*before)).or_insert(size);
+    }
+    keys.iter().map(|key| (*key, among.get(key).copied())).collect()
+}
+
 /// A key that is not of the collection's type has no row. If it has no document either, somebody scheduled it by mistake; if it has one,
 /// an audit found it, and it is seen gone like any other orphan.
 fn sort_out_what_never_was<'k>(collection: &Collection, keys: &HashMap<&'k str, Key>, findings: &mut HashMap<&'k str, Finding>) {
     for (key, seen) in keys.iter().filter(|(_, seen)| seen.want == Want::Never && seen.seen == 0) {
-        if let Some(fault) = collection.key_type.fault(key).filter(|_| combined(&seen.verdicts) == Verdict::Gone) {
+        if let Some(fault) = collection.key_type.fault(key).filter(|_| seen.verdict() == Verdict::Gone) {
             findings.insert(key, Finding::BadKey(fault));
         }
     }
-}
-
-/// Elasticsearch first: its version came from a committed row, so a row read later can only be equal or newer.
-async fn look_at_both<'k>(
-    inner: &Inner,
-    collection: &Collection,
-    connection: &mut PgConnection,
-    keys: &[&'k str],
-    deadline: Deadline,
-    measured: &mut Measured,
-) -> Result<Looked<'k>, Error> {
-    let started = Instant::now();
-    let documents = look(inner, collection, keys, deadline).instrument(debug_span!("look", side = "elasticsearch")).await;
-    let at_elasticsearch = started.elapsed();
-    let (wants, unbuildable) = collection.wants(connection, keys).instrument(debug_span!("look", side = "postgres")).await?;
-    measured.looks = Some((at_elasticsearch, started.elapsed() - at_elasticsearch));
-    crash::point("after-look");
-    let keys = debug_span!("compare", keys = keys.len()).in_scope(|| judge(keys, &documents, &wants));
-    Ok(Looked { documents, keys, unbuildable })
-}
-
-impl<'k> Looked<'k> {
-    /// Nothing was looked at, so nothing can agree: whatever the view returns is written, and every job is left.
-    fn supposed_missing(collection: &Collection, keys: &[&'k str]) -> Looked<'k> {
-        let missing = || Key { want: Want::Present(0), verdicts: vec![Verdict::Missing; collection.targets.len()], seen: 0 };
-        let fit = keys.iter().filter(|key| collection.key_type.fault(key).is_none());
-        Looked { documents: Vec::new(), keys: fit.map(|key| (*key, missing())).collect(), unbuildable: Vec::new() }
-    }
-}
-
-/// What each target has of each key, in the order of the keys. A sick index that nobody reads is left alone for a while: its keys are
-/// unknown, and those of the readers' go on.
-async fn look(inner: &Inner, collection: &Collection, keys: &[&str], deadline: Deadline) -> Vec<Result<Vec<Has>, Answer>> {
-    let mut seen = Vec::new();
-    for (n, target) in collection.targets.iter().enumerate() {
-        let limit = deadline.within(LOOK).unwrap_or(Duration::from_millis(1));
-        seen.push(match if n == 0 { Ok(()) } else { inner.admits_beside(target) } {
-            Ok(()) => inner.elastic.look(target, keys, limit).await,
-            Err(why) => Err(Answer::Unknown(why)),
-        });
-    }
-    seen
-}
-
-fn judge<'k>(keys: &[&'k str], documents: &[Result<Vec<Has>, Answer>], wants: &HashMap<String, Want>) -> HashMap<&'k str, Key> {
-    let judged = keys.iter().enumerate().filter_map(|(n, key)| {
-        let want = *wants.get(*key)?;
-        let has = documents.iter().map(|target| match target {
-            Ok(all) => all.get(n).cloned().unwrap_or_else(|| Has::Unknown("no answer".into())),
-            Err(answer) => Has::Unknown(answer.to_string()),
-        });
-        let has: Vec<Has> = has.collect();
-        let seen = has.iter().map(|has| if let Has::Present(version) = has { *version } else { 0 }).max().unwrap_or(0);
-        Some((*key, Key { want, verdicts: has.iter().map(|has| compare(want, has)).collect(), seen }))
-    });
-    judged.collect()
-}
-
-/// Of several targets: unknown before ahead before anything to write before agreement. No target at all is unknown.
-fn combined(verdicts: &[Verdict]) -> Verdict {
-    let rank = |verdict: &Verdict| match verdict {
-        Verdict::Unknown => 3,
-        Verdict::Ahead => 2,
-        Verdict::Missing | Verdict::Stale | Verdict::Orphan | Verdict::Untold => 1,
-        Verdict::Current | Verdict::Gone => 0,
-    };
-    verdicts.iter().copied().max_by_key(rank).unwrap_or(Verdict::Unknown)
-}
-
-/// The highest version that can be true; above it the sequence would not last.
-const HIGHEST: i64 = 1 << 61;
-
-/// Draws new numbers where the index has what Postgres never committed. After the bulk and directly before the commit, so that the
-/// rows' locks are short.
-async fn mend<'k>(
-    inner: &Inner,
-    collection: &Collection,
-    connection: &mut PgConnection,
-    keys: &HashMap<&'k str, Key>,
-    findings: &mut HashMap<&'k str, Finding>,
-) -> Result<u64, Error> {
-    // of any target: one that cannot be asked does not keep the other from being mended
-    let is = |verdict: Verdict| move |(_, seen): &(&&'k str, &Key)| seen.verdicts.contains(&verdict);
-    let mut gone: Vec<&str> =
-        keys.iter().filter(is(Verdict::Orphan)).filter(|(_, seen)| seen.want == Want::Never).map(|(key, _)| *key).collect();
-    let mut rows = Vec::new();
-    let mut above = 0;
-    for (key, seen) in keys.iter().filter(is(Verdict::Ahead)) {
-        if seen.seen >= HIGHEST {
-            findings.insert(key, Finding::Hopeless);
-            continue;
-        }
-        above = above.max(seen.seen);
-        match seen.want {
-            Want::Present(_) | Want::Hidden(_) => rows.push(*key),
-            Want::Deleted(_) | Want::Never => gone.push(key),
-        }
-    }
-    if above > 0 {
-        tracing::error!(collection = collection.name, version = above, keys = rows.len() + gone.len(), "the index is ahead of Postgres");
-        collection::raise_revision(&inner.pool, above).await?;
-    }
-    let mut mended = gone.len();
-    if !rows.is_empty() {
-        mended += collection::draw(connection, &collection.name, &rows).await?.len();
-    }
-    if !gone.is_empty() {
-        collection::record_gone(connection, &collection.name, &gone).await?;
-    }
-    Ok(mended as u64)
 }
 
 fn count(jobs: &[Job], written: &Written) -> Outcome {
@@ -238,48 +129,31 @@ fn count(jobs: &[Job], written: &Written) -> Outcome {
 fn note_health(
     inner: &Inner,
     collection: &Collection,
-    documents: &[Result<Vec<Has>, Answer>],
-    written: &Written,
+    faults: Vec<Option<Answer>>,
+    pace: groups::Pace,
     findings: &HashMap<&str, Finding>,
     outcome: &mut Outcome,
 ) {
     let name = &collection.name;
-    let is_blocked = |a: &Answer| matches!(a, Answer::Blocked(_));
-    let readers = documents.first().and_then(failed_look);
-    match readers.clone().or_else(|| written.any_of(0, is_failure)) {
-        Some(answer) => inner.breakers.note(name, &answer),
+    let mut faults = faults.into_iter();
+    let readers = faults.next().flatten();
+    match &readers {
+        Some(answer) => inner.breakers.note(name, answer),
         None => inner.breakers.succeeded(name),
     }
-    for (n, target) in collection.targets.iter().enumerate().skip(1) {
-        let failed = documents.get(n).and_then(failed_look).or_else(|| written.any_of(n, |a| is_failure(a) || is_blocked(a)));
-        inner.note_beside(name, target, failed);
+    for (target, fault) in collection.targets.iter().skip(1).zip(faults) {
+        inner.note_beside(name, target, fault);
     }
-    let overloaded = |n| written.any_of(n, |a| matches!(a, Answer::Overloaded(_))).is_some();
-    match (0..collection.targets.len()).any(overloaded) {
-        true => inner.pace.slower(),
-        false => inner.pace.faster(),
+    match pace {
+        groups::Pace::Slower => inner.pace.slower(),
+        groups::Pace::Same => {}
+        groups::Pace::Faster => inner.pace.faster(),
     }
-    if let Some(Answer::Blocked(why)) = readers.filter(is_blocked).or_else(|| written.any_of(0, is_blocked)) {
+    if let Some(Answer::Blocked(why)) = readers {
         outcome.blocked.insert(name.clone(), why);
     } else if let Some(error) = mass_refusal(findings.values()) {
         outcome.refusing.insert(name.clone(), error);
     }
-}
-
-/// What is wrong with an index that could say nothing of any key.
-fn failed_look(seen: &Result<Vec<Has>, Answer>) -> Option<Answer> {
-    match seen {
-        Err(answer) => Some(answer.clone()),
-        Ok(all) if all.iter().all(|has| matches!(has, Has::Unknown(_))) => match all.first() {
-            Some(Has::Unknown(why)) => Some(Answer::Unknown(why.clone())),
-            _ => None,
-        },
-        Ok(_) => None,
-    }
-}
-
-fn is_failure(answer: &Answer) -> bool {
-    matches!(answer, Answer::Denied(_) | Answer::Unreachable(_) | Answer::Unknown(_) | Answer::Unavailable(_))
 }
 
 /// Carries out what becomes of each job. Where index or view are at fault, nothing is charged to anybody.
@@ -288,6 +162,7 @@ async fn settle(
     collection: &Collection,
     jobs: &[Job],
     findings: &HashMap<&str, Finding>,
+    found: &Found<'_>,
     outcome: &mut Outcome,
     measured: &mut Measured,
 ) -> Result<Vec<job::Burial>, Error> {
@@ -314,13 +189,35 @@ async fn settle(
             }
         }
     }
+    let suspects = suspects(jobs, found);
     job::settle(connection, &collection.name, &settled, measured.fresh()).await?;
+    job::suspect(connection, &suspects).await?;
     job::postpone(connection, &postponed).await?;
     job::push_back(connection, &charges).await?;
     job::bury(connection, &burials).await?;
     outcome.settled = settled.len() as u64;
+    outcome.suspected = jobs.iter().filter(|job| is_closer(job, found)).count() as u64;
     outcome.postponed = postponed.len() as u64;
     outcome.pushed_back = charges.len() as u64;
     outcome.buried = burials.len() as u64;
     Ok(burials)
+}
+
+/// What the jobs are to remember from now on, where it is something else than before.
+fn suspects(jobs: &[Job], found: &Found<'_>) -> Vec<(i64, Option<i32>)> {
+    let size = |among: usize| i32::try_from(among).unwrap_or(i32::MAX);
+    let now = |key: &str| match (found.suspected.get(key), found.blamed.contains_key(key), found.cleared.contains(key)) {
+        (Some(among), _, _) => Some(Some(size(*among))),
+        (None, true, _) => Some(Some(1)),
+        (None, false, true) => Some(None),
+        (None, false, false) => None,
+    };
+    jobs.iter().filter_map(|job| Some((job.id, now(&job.key).filter(|now| *now != job.unanswered)?))).collect()
+}
+
+/// Did the search come closer to this one: is it alone to blame now, or will it be tried with fewer others than before?
+fn is_closer(job: &Job, found: &Found<'_>) -> bool {
+    let before = job.unanswered.and_then(|before| usize::try_from(before).ok());
+    let fewer = found.suspected.get(job.key.as_str()).is_some_and(|now| before.is_none_or(|before| *now < before));
+    fewer || found.blamed.contains_key(job.key.as_str())
 }

@@ -18,6 +18,12 @@ pub enum Finding {
     Seen { verdict: Verdict, answer: Option<Answer> },
     /// Elasticsearch is ahead by more than can be true.
     Hopeless,
+    /// The index has nothing and says that it has a higher version: it remembers a delete that was not ours. A new number was drawn.
+    Remembered,
+    /// Requests with this key in them get no answer, and this one gets none alone, while others pass; the error.
+    Unanswered(String),
+    /// It was in a request without an answer, and is tried again with fewer others.
+    Suspected,
 }
 
 /// What becomes of a job.
@@ -35,12 +41,20 @@ pub enum Fate {
     Bury { reason: Reason, error: String },
 }
 
+/// What a job is told whose document somebody else deleted in the index.
+const REMEMBERED: &str = "the index remembers a delete that was not ours; the row was touched";
+
 /// The fate of one job.
 pub fn fate(job: &Job, finding: &Finding) -> Fate {
     match finding {
         Finding::BadKey(error) => Fate::Bury { reason: Reason::BadKey, error: error.clone() },
         Finding::Unbuildable(error) => refused(job, Reason::Unbuildable, error),
-        Finding::Hopeless => Fate::Bury { reason: Reason::Ahead, error: "a version of 2^61 or more is in the index".into() },
+        Finding::Hopeless => Fate::Bury { reason: Reason::Ahead, error: "the version in the index is too high to be true".into() },
+        Finding::Remembered if job.attempts == 0 => Fate::PushBack { error: REMEMBERED.into(), due: Due::AtOnce },
+        // a number above the first one did not help; after a minute the index forgets
+        Finding::Remembered => refused(job, Reason::Ahead, REMEMBERED),
+        Finding::Unanswered(error) => refused(job, Reason::Unanswered, error),
+        Finding::Suspected => Fate::Leave,
         Finding::Seen { verdict, .. } if verdict.is_satisfied() => Fate::Settle,
         Finding::Seen { verdict: Verdict::Unknown, .. } => Fate::Postpone,
         Finding::Seen { verdict: Verdict::Ahead, .. } if job.attempts + 1 >= MAX_ATTEMPTS => {
@@ -54,7 +68,8 @@ pub fn fate(job: &Job, finding: &Finding) -> Fate {
             Some(Answer::Refused(error)) => refused(job, Reason::Refused, error),
             Some(Answer::TooLarge(error)) => Fate::Bury { reason: Reason::TooLarge, error: error.clone() },
             Some(
-                Answer::Overloaded(_)
+                Answer::Failed(_)
+                | Answer::Overloaded(_)
                 | Answer::Blocked(_)
                 | Answer::Denied(_)
                 | Answer::Unavailable(_)
@@ -86,7 +101,9 @@ pub fn mass_refusal<'a>(findings: impl ExactSizeIterator<Item = &'a Finding>) ->
     let all = findings.len();
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for finding in findings {
-        if let Finding::Unbuildable(error) | Finding::Seen { answer: Some(Answer::Refused(error)), .. } = finding {
+        if let Finding::Unbuildable(error) | Finding::Unanswered(error) | Finding::Seen { answer: Some(Answer::Refused(error)), .. } =
+            finding
+        {
             *counts.entry(error).or_default() += 1;
         }
     }
@@ -110,6 +127,7 @@ mod tests {
             scheduled_at,
             claimed_at,
             attempts,
+            unanswered: None,
             tag: "test".into(),
             traceparent: None,
             expired,
@@ -159,6 +177,21 @@ mod tests {
         );
         assert!(matches!(fate(&job(4, false), &seen(Verdict::Ahead, None)), Fate::Bury { reason: Reason::Ahead, .. }));
         assert!(matches!(fate(&job(0, false), &seen(Verdict::Ahead, None)), Fate::PushBack { due: Due::AtOnce, .. }));
+    }
+
+    #[test]
+    fn a_document_that_gets_no_answer_alone_is_charged_and_a_suspect_is_not() {
+        let unanswered = Finding::Unanswered("no answer in time".into());
+        assert!(matches!(fate(&job(0, false), &unanswered), Fate::PushBack { due: Due::Later, .. }));
+        assert!(matches!(fate(&job(4, false), &unanswered), Fate::Bury { reason: Reason::Unanswered, .. }));
+        assert_eq!(fate(&job(4, true), &Finding::Suspected), Fate::Leave);
+    }
+
+    #[test]
+    fn after_a_delete_that_was_not_ours_the_first_new_number_is_tried_at_once() {
+        assert!(matches!(fate(&job(0, false), &Finding::Remembered), Fate::PushBack { due: Due::AtOnce, .. }));
+        assert!(matches!(fate(&job(1, false), &Finding::Remembered), Fate::PushBack { due: Due::Later, .. }));
+        assert!(matches!(fate(&job(4, false), &Finding::Remembered), Fate::Bury { reason: Reason::Ahead, .. }));
     }
 
     #[test]

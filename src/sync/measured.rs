@@ -40,6 +40,12 @@ pub(crate) enum Path {
 }
 
 impl Measured {
+    /// A look took so long at Elasticsearch and at Postgres.
+    pub fn looked(&mut self, at_elasticsearch: Duration, at_postgres: Duration) {
+        let (one, other) = self.looks.unwrap_or_default();
+        self.looks = Some((one + at_elasticsearch, other + at_postgres));
+    }
+
     /// A look saw both sides agree, so long after the claim.
     pub fn settled(&mut self, job: &Job, after_claim: Duration) {
         let class = Class::of(&job.tag);
@@ -87,6 +93,7 @@ mod tests {
             scheduled_at: ago(10),
             claimed_at,
             attempts: 0,
+            unanswered: None,
             tag: tag.into(),
             traceparent: None,
             expired: false,
@@ -119,6 +126,7 @@ mod tests {
             scheduled_at: now,
             claimed_at: now,
             attempts: 0,
+            unanswered: None,
             tag: "insert".into(),
             traceparent: None,
             expired: false,

@@ -1,21 +1,28 @@
 //! The only code that sees both sides. A pass walks each collection's queue from the top, in batches, one per turn.
 
 mod batch;
+mod blamed;
 mod breaker;
 mod canary;
 mod compare;
 mod deadline;
 mod fate;
+mod group;
+mod groups;
 mod measured;
+mod mend;
 mod outcome;
 mod pace;
+mod panicked;
 mod probe;
+mod search;
 mod tick;
 mod touches;
 mod walk;
 mod worker;
 mod write;
 
+pub(crate) use blamed::Blamed;
 pub use breaker::{Breakers, Scope, State};
 pub(crate) use canary::Stage;
 pub use compare::{Verdict, compare};
@@ -152,7 +159,7 @@ impl Catchword {
                 self.begin_again(walks, &collection.name).await?;
                 continue;
             }
-            match batch::batch(&self.inner, &collection, transaction, &jobs, look).await {
+            match panicked::guarded(&self.inner, &collection, transaction, &jobs, look).await {
                 Ok((mut done, mut measured)) => {
                     done.claiming = took;
                     measured.claim = took;

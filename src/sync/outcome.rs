@@ -23,6 +23,8 @@ pub struct Outcome {
     pub pushed_back: u64,
     /// Moved to the dead letters.
     pub buried: u64,
+    /// A request with them in it got no answer: they are tried again with fewer others, or were alone to blame and are pushed back.
+    pub suspected: u64,
     /// Older than their `expires_at`.
     pub expired: u64,
     /// Keys that drew a new revision: because a related row changed, or because the index had what Postgres never committed.
@@ -57,14 +59,15 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Did anything move? A tick ends with the first pass in which nothing did. A touch counts: it left jobs.
+    /// Did anything move? A tick ends with the first pass in which nothing did. A touch counts: it left jobs. A suspect counts: it is
+    /// tried with fewer others, which ends when it is alone and pushed back.
     pub fn moved(&self) -> bool {
-        self.written + self.settled + self.touched + self.steps + self.buried > 0
+        self.written + self.settled + self.touched + self.steps + self.buried + self.suspected > 0
     }
 
     /// Was there anything to say? A quiet pass is not logged; a block and an open breaker are logged when they begin and end.
     pub fn is_quiet(&self) -> bool {
-        let unusual = self.touched + self.postponed + self.pushed_back + self.buried;
+        let unusual = self.touched + self.postponed + self.pushed_back + self.buried + self.suspected;
         self.claimed == self.canary && unusual == 0
     }
 
@@ -87,6 +90,7 @@ impl Outcome {
         self.postponed += other.postponed;
         self.pushed_back += other.pushed_back;
         self.buried += other.buried;
+        self.suspected += other.suspected;
         self.expired += other.expired;
         self.touched += other.touched;
         self.steps += other.steps;
@@ -113,6 +117,7 @@ impl fmt::Display for Outcome {
             (self.postponed, "postponed"),
             (self.pushed_back, "pushed back"),
             (self.buried, "buried"),
+            (self.suspected, "suspected"),
             (self.expired, "expired"),
             (self.touched, "touched"),
             (self.conflicts, "conflicts"),

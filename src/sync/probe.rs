@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::breaker::{Scope, State};
-use crate::Catchword;
+use super::group::Asked;
 use crate::collection::Collection;
+use crate::elastic::{Elastic, Has, Target};
+use crate::{Catchword, Inner};
 
 /// A probe that takes longer has failed.
 const PROBE: Duration = Duration::from_secs(3);
@@ -52,12 +54,27 @@ impl Catchword {
             },
             Scope::Collection(_) => {
                 let Some(target) = collection.readers_target() else { return Ok(()) };
-                let seen = self.inner.elastic.look(target, &[NO_KEY], PROBE).await.map_err(|answer| answer.to_string())?;
-                match seen.into_iter().next() {
-                    Some(crate::elastic::Has::Unknown(why)) => Err(why),
-                    _ => Ok(()),
-                }
+                answers_to_a_look(&self.inner.elastic, target).await
             }
         }
+    }
+}
+
+impl Inner {
+    /// Does this index answer to a small request of the kind that it just gave no answer to? If it does, that request is why, and no
+    /// outage.
+    pub(super) async fn is_well(&self, target: &Target, asked: Asked) -> bool {
+        match asked {
+            Asked::Look => answers_to_a_look(&self.elastic, target).await.is_ok(),
+            Asked::Bulk => self.elastic.answers_to_a_bulk(target, PROBE).await.is_ok(),
+        }
+    }
+}
+
+async fn answers_to_a_look(elastic: &Elastic, target: &Target) -> Result<(), String> {
+    let seen = elastic.look(target, &[NO_KEY], PROBE).await.map_err(|answer| answer.to_string())?;
+    match seen.into_iter().next() {
+        Some(Has::Unknown(why)) => Err(why),
+        _ => Ok(()),
     }
 }

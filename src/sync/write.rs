@@ -1,23 +1,17 @@
 //! Writes what differs: documents as the view builds them, tombstones under the number that Postgres recorded.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::Duration;
 
 use sqlx::PgConnection;
 use tokio::time::Instant;
 
-use super::batch::Key;
 use super::compare::Verdict;
 use super::deadline::Deadline;
+use super::group::{Key, Limits};
 use super::measured::Bulk;
 use crate::collection::{Collection, Document, Want};
 use crate::elastic::{Answer, Body, Elastic, Refresh, Write};
 use crate::{Error, collection, crash};
-
-/// The limit of one bulk.
-const BULK: Duration = Duration::from_secs(30);
-/// The same for an index that nobody reads: the readers' must still have its turn.
-const BULK_BESIDE: Duration = Duration::from_secs(12);
 
 /// What came of writing: for each target the worst answer per key, the keys whose documents could not be built, and how many were sent.
 #[derive(Default)]
@@ -37,6 +31,7 @@ pub(super) async fn write(
     collection: &Collection,
     connection: &mut PgConnection,
     keys: &HashMap<&str, Key>,
+    limits: Limits,
     deadline: Deadline,
 ) -> Result<Written, Error> {
     let mut written = Written { answers: vec![HashMap::new(); collection.targets.len()], ..Written::default() };
@@ -71,7 +66,7 @@ pub(super) async fn write(
             if writes.is_empty() {
                 continue;
             }
-            let Some(limit) = deadline.within(if n == 0 { BULK } else { BULK_BESIDE }) else { return Ok(written) };
+            let Some(limit) = deadline.within(if n == 0 { limits.bulk } else { limits.beside }) else { return Ok(written) };
             let sent = Instant::now();
             let answers = elastic.bulk(target, &writes, Refresh::No, limit).await;
             written.bulks.push(Bulk { bytes: writes.iter().map(Write::weight).sum(), took: sent.elapsed() });
@@ -102,6 +97,21 @@ impl Written {
     /// An answer of this target that is so, if there is one.
     pub fn any_of(&self, target: usize, wanted: impl Fn(&Answer) -> bool) -> Option<Answer> {
         self.answers.get(target)?.values().find(|answer| wanted(answer)).cloned()
+    }
+
+    /// What this target answered to the write of a key, if it was sent there.
+    pub fn answer(&self, target: usize, key: &str) -> Option<&Answer> {
+        self.answers.get(target)?.get(key)
+    }
+
+    /// Takes in what came of these keys of another group.
+    pub fn absorb(&mut self, other: Written, of: impl Fn(&str) -> bool) {
+        self.applied += other.applied;
+        self.conflicts += other.conflicts;
+        self.answers.resize_with(self.answers.len().max(other.answers.len()), HashMap::new);
+        for (ours, theirs) in self.answers.iter_mut().zip(other.answers) {
+            ours.extend(theirs.into_iter().filter(|(key, _)| of(key)));
+        }
     }
 
     fn note(&mut self, target: usize, key: &str, answer: Answer) {
@@ -153,13 +163,14 @@ fn severity(answer: &Answer) -> u8 {
         Answer::Applied => 0,
         Answer::Conflict => 1,
         Answer::Refused(_) => 2,
-        Answer::TooLarge(_) => 3,
-        Answer::Overloaded(_) => 4,
-        Answer::Unavailable(_) => 5,
-        Answer::Unknown(_) => 6,
-        Answer::Unreachable(_) => 7,
-        Answer::Blocked(_) => 8,
-        Answer::Denied(_) => 9,
+        Answer::Failed(_) => 3,
+        Answer::TooLarge(_) => 4,
+        Answer::Overloaded(_) => 5,
+        Answer::Unavailable(_) => 6,
+        Answer::Unknown(_) => 7,
+        Answer::Unreachable(_) => 8,
+        Answer::Blocked(_) => 9,
+        Answer::Denied(_) => 10,
     }
 }
 

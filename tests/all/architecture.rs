@@ -56,6 +56,7 @@ fn compare_and_fate_decide_without_a_clock_a_client_or_chance() {
     let pure = [
         "src/sync/compare.rs",
         "src/sync/fate.rs",
+        "src/sync/search.rs",
         "src/alarm/judge.rs",
         "src/alarm/judge/collection.rs",
         "src/doctor/mapping.rs",

@@ -37,6 +37,7 @@ mod operate;
 mod otlp;
 mod outage;
 mod overload;
+mod poison;
 mod properties;
 mod put_back;
 mod queue;

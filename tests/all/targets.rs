@@ -10,7 +10,7 @@ use crate::common::{Gate, Traffic, World, eventually};
 
 impl World {
     /// A second index of `annotation`, made and recorded as a rebuild does it; returns its name.
-    async fn second_index(&self) -> String {
+    pub async fn second_index(&self) -> String {
         let (first, second) = (self.index("annotation"), format!("{}annotation-000002", self.prefix));
         let (_, made) = self.http("GET", &format!("/{first}"), None).await;
         let body = json!({ "mappings": made[&first]["mappings"], "aliases": { format!("{second}-write"): {} } });

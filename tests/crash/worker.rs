@@ -125,3 +125,29 @@ async fn killed_without_an_answer(world: &World, gate: &Gate, requests: &'static
     assert_eq!(end_of(&mut worker.child).await.signal(), Some(KILLED));
     world.intent_is_durable().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_panics_is_found_and_charged_and_nobody_else_waits() {
+    let world = Arc::new(World::with(quick()).await);
+    let insert =
+        "insert into annotation (userid, target_uri, target_uri_normalized) select 'acct:' || i, 'u', 'u' from generate_series(1, 100) i";
+    world.sql(insert).await;
+    let bad = world.annotate("acct:bad", "x").await;
+    world.sql(insert).await;
+    world.sql("insert into bystander (id, text) values (78, 'another collection')").await;
+    world.sql("update catchword.job set scheduled_at = now() where collection = 'bystander' and key = '78'").await;
+    let mut worker = launch(world.binary().env("CATCHWORD_PANIC_AT", &bad)).await;
+    let charged = async || world.all::<String>("select key || ' ' || attempts from catchword.job where attempts > 0").await;
+    for attempts in 1..5 {
+        eventually("it is charged", async || charged().await == [format!("{bad} {attempts}")]).await;
+        eventually("the others are there", async || world.found("annotation").await.len() == 200 && world.jobs().await == 1).await;
+        assert!(world.version("bystander", "78").await.is_some());
+        world.make_due().await;
+    }
+    eventually("it is buried", async || world.jobs().await == 0).await;
+    let letter: String = world.one("select key || ' ' || reason || ' ' || last_error from catchword.dead_job").await;
+    assert_eq!(letter, format!("{bad} unanswered catchword panicked: a key that panics"));
+    worker.signal("-TERM").await;
+    assert_eq!(end_of(&mut worker.child).await.code(), Some(0));
+    world.noise_is_untouched().await;
+}

@@ -16,6 +16,13 @@ pub(in crate::cli) enum Dead {
     ///
     /// Exit 0: scheduled; 1: none fits.
     Replay(DeadAct),
+    /// Bury the jobs of one key by hand; asks first
+    ///
+    /// For a document that does harm, such as one that makes Elasticsearch fail, when you will not wait until it is found. The row stays
+    /// as it is, and so does the document in the index. The key's next write leaves a new job.
+    ///
+    /// Exit 0: buried; 1: the key has no job.
+    Bury(DeadBury),
     /// Throw dead letters away; asks first
     ///
     /// Their keys stay as they are: what is missing in the index stays missing until the next write or reindex of the key.
@@ -30,8 +37,8 @@ pub(in crate::cli) struct Which {
     /// Only of this collection
     #[arg(long, value_name = "NAME")]
     pub collection: Option<String>,
-    /// Only with this reason: refused, unbuildable, too_large, bad_key, expired, ahead
-    #[arg(long, value_name = "REASON", value_parser = ["refused", "unbuildable", "too_large", "bad_key", "expired", "ahead"], hide_possible_values = true)]
+    /// Only with this reason: refused, unbuildable, too_large, bad_key, expired, ahead, unanswered, by_hand
+    #[arg(long, value_name = "REASON", value_parser = ["refused", "unbuildable", "too_large", "bad_key", "expired", "ahead", "unanswered", "by_hand"], hide_possible_values = true)]
     pub reason: Option<String>,
     /// Only with this tag
     #[arg(long, value_name = "TEXT")]
@@ -59,6 +66,29 @@ pub(in crate::cli) struct DeadShow {
     #[arg(value_name = "ID")]
     pub id: i64,
     /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(allow_missing_positional = true)]
+pub(in crate::cli) struct DeadBury {
+    /// The collection; may be left out if there is only one
+    #[arg(value_name = "COLLECTION", allow_negative_numbers = true)]
+    pub collection: Option<String>,
+    /// The key; an upper-case uuid is understood
+    #[arg(value_name = "KEY", allow_negative_numbers = true)]
+    pub key: String,
+    /// Why: whoever finds the dead letter will want to know
+    #[arg(long, value_name = "TEXT", default_value = "buried by hand")]
+    pub why: String,
+    /// Say what would be buried, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    /// The result as JSON
     #[arg(long)]
     pub json: bool,
 }

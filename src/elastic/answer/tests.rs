@@ -82,12 +82,13 @@ fn a_shard_that_is_away_is_named_and_the_documents_are_not() {
 }
 
 #[test]
-fn overload_and_a_servers_fault_charge_nobody() {
+fn overload_is_told_from_a_server_that_fails_at_a_document() {
     // not seen: a full queue, a breaker
     assert!(matches!(item(429, "es_rejected_execution_exception", "rejected execution"), Overloaded(_)));
     assert!(matches!(item(503, "circuit_breaking_exception", "[parent] Data too large"), Overloaded(_)));
     assert!(matches!(of_item(429, None, None), Overloaded(_)));
-    assert!(matches!(item(500, "null_pointer_exception", ""), Unknown(_)));
+    assert!(matches!(item(500, "null_pointer_exception", ""), Failed(_)));
+    assert!(matches!(item(503, "process_cluster_event_timeout_exception", ""), Unavailable(_)));
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod checker;
 mod elastic;
 mod gate;
 mod noise;
+mod poison;
 mod process;
 mod prometheus;
 mod server;
@@ -11,6 +12,7 @@ mod traffic;
 mod world;
 
 pub use gate::Gate;
+pub use poison::{Harm, Poison};
 pub use process::{Running, launch, start};
 pub use prometheus::Prometheus;
 pub use server::Server;

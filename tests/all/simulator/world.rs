@@ -525,6 +525,7 @@ impl Simulation {
                 claimed_at: chrono::DateTime::UNIX_EPOCH,
                 // an Ahead after a failover is mended sooner or later; giving up is another test's matter
                 attempts: row.attempts.min(2),
+                unanswered: None,
                 tag: "simulator".into(),
                 traceparent: None,
                 expired: false,

@@ -1,0 +1,1 @@
+select catchword.bury($1, $2, $3, $4)

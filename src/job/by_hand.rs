@@ -1,0 +1,22 @@
+//! Buries the jobs of one key because a person says so.
+
+use sqlx::PgConnection;
+
+use crate::Error;
+
+/// How often a lock is waited for, five seconds each: longer than a worker holds a batch.
+const TRIES: u32 = 12;
+
+/// Moves the jobs of this key to the dead letters; how many. A worker that is just working on the key is waited for. The journal says
+/// who did it and why.
+pub async fn bury_by_hand(connection: &mut PgConnection, collection: &str, key: &str, why: &str, who: &str) -> Result<i64, Error> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let bury = sqlx::query_scalar(include_str!("bury_by_hand.sql")).bind(collection).bind(key).bind(why).bind(who);
+        match bury.fetch_one(&mut *connection).await.map_err(Error::from) {
+            Err(error) if tries < TRIES && error.sqlstate().as_deref() == Some("55P03") => {}
+            buried => return buried,
+        }
+    }
+}

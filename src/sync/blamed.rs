@@ -1,0 +1,51 @@
+//! Which keys this process has found to get no answer. A new write of such a key brings a new job, which remembers nothing: it is tried
+//! alone all the same, so that the others in its batch do not wait for it once more.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+use super::search::Found;
+
+/// So many are remembered for each collection: more is no matter of single documents.
+const MOST: usize = 1_000;
+
+/// By collection. Forgotten when they pass, and with the process.
+#[derive(Debug, Default)]
+pub struct Blamed(Mutex<HashMap<String, HashSet<String>>>);
+
+impl Blamed {
+    /// Of these keys, those that are known.
+    pub fn among<'k>(&self, collection: &str, keys: &[&'k str]) -> HashSet<&'k str> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(known) = known.get(collection).filter(|known| !known.is_empty()) else { return HashSet::new() };
+        keys.iter().copied().filter(|key| known.contains(*key)).collect()
+    }
+
+    /// Takes note of what a search found.
+    pub fn note(&self, collection: &str, found: &Found<'_>) {
+        if found.blamed.is_empty() && found.cleared.is_empty() {
+            return;
+        }
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.entry(collection.to_owned()).or_default();
+        found.cleared.iter().for_each(|key| _ = known.remove(*key));
+        let room = MOST.saturating_sub(known.len());
+        known.extend(found.blamed.keys().take(room).map(|key| key.to_string()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_known_from_its_blame_until_it_passes() {
+        let blamed = Blamed::default();
+        let found = Found { blamed: HashMap::from([("a", "no answer".to_owned())]), ..Found::default() };
+        blamed.note("one", &found);
+        assert_eq!(blamed.among("one", &["a", "b"]), HashSet::from(["a"]));
+        assert!(blamed.among("other", &["a"]).is_empty());
+        blamed.note("one", &Found { cleared: HashSet::from(["a"]), ..Found::default() });
+        assert!(blamed.among("one", &["a"]).is_empty());
+    }
+}
