@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 pub use kind::Kind;
 pub use ledger::{Unfinished, unfinished};
 pub use report::{Example, Report};
-pub use verified::{Verified, verified};
+pub use verified::{Switched, Verified, verified};
 
 use crate::collection::{self, Collection};
 use crate::elastic::{Answer, Target};

@@ -247,7 +247,10 @@ fn note_health(
     let is_blocked = |a: &Answer| matches!(a, Answer::Blocked(_));
     let readers = documents.first().and_then(failed_look);
     match readers.clone().or_else(|| written.any_of(0, is_failure)) {
-        Some(answer) => inner.breakers.note(name, &answer),
+        Some(answer) => {
+            inner.breakers.note(name, &answer);
+            outcome.unanswered = Some(answer.to_string());
+        }
         None => inner.breakers.succeeded(name),
     }
     for (n, target) in collection.targets.iter().enumerate().skip(1) {

@@ -36,6 +36,7 @@ mod operate;
 mod otlp;
 mod outage;
 mod overload;
+mod progress;
 mod properties;
 mod queue;
 mod rebuild;
