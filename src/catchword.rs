@@ -85,6 +85,15 @@ pub(crate) struct Turns {
     pub stood: BTreeMap<String, String>,
 }
 
+impl Turns {
+    /// Adds those that came later.
+    pub fn add(&mut self, later: Turns) {
+        self.moved.extend(later.moved);
+        self.stood.extend(later.stood);
+        self.stood.retain(|name, _| !self.moved.contains(name));
+    }
+}
+
 impl Catchword {
     /// Opens pool and client. Nothing is sent yet.
     pub fn open(config: Config, environment: &Environment) -> Result<Catchword, Error> {

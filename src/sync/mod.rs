@@ -57,30 +57,29 @@ impl Catchword {
         self.note_server().await?;
         self.refresh().await?;
         let mut outcome = self.pass(name, collections, Trial::Allowed, &CancellationToken::new()).await?;
-        outcome.stood = self.what_stood(collections, &outcome).await?;
+        outcome.stood = self.what_stood(collections, &outcome).await?.stood;
         Ok(outcome)
     }
 
     /// Passes until one neither writes nor settles anything.
     pub async fn drain(&self, name: &str, collections: &[&str]) -> Result<Outcome, Error> {
         let mut all = self.sync(name, collections).await?;
-        // what stood in one pass and moved in another did not stand
-        let mut stood = std::mem::take(&mut all.stood);
+        let mut turns = Turns { stood: std::mem::take(&mut all.stood), ..Turns::default() };
         loop {
             let outcome = self.pass(name, collections, Trial::Over, &CancellationToken::new()).await?;
-            let again = self.what_stood(collections, &outcome).await?;
-            stood = again.into_iter().filter(|(name, _)| stood.contains_key(name)).collect();
+            // what was postponed in one pass is not due in the next, and stood all the same; what moved in any of them did not stand
+            turns.add(self.what_stood(collections, &outcome).await?);
             let moved = outcome.moved();
             all.add(outcome);
             if !moved {
-                all.stood = stood;
+                all.stood = turns.stood;
                 return Ok(all);
             }
         }
     }
 
     /// After a pass: collections of which jobs are due and none moved, and why. Those that the outcome names already are left out.
-    async fn what_stood(&self, collections: &[&str], outcome: &Outcome) -> Result<BTreeMap<String, String>, Error> {
+    async fn what_stood(&self, collections: &[&str], outcome: &Outcome) -> Result<Turns, Error> {
         let Turns { moved, mut stood } = self.inner.take_turns();
         let mut connection = self.inner.pool.acquire().await?;
         if !moved.is_empty() {
@@ -97,7 +96,7 @@ impl Catchword {
             }
             found.insert(name.clone(), self.why_stood(&mut connection, collection, claimed).await?);
         }
-        Ok(found)
+        Ok(Turns { moved, stood: found })
     }
 
     async fn why_stood(&self, connection: &mut PgConnection, collection: &Collection, claimed: Option<String>) -> Result<String, Error> {

@@ -113,6 +113,21 @@ async fn jobs_that_somebody_else_has_locked_are_told_and_a_drain_that_did_nothin
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_drain_that_got_no_answer_fails_and_says_so() {
+    let world = World::gated().await;
+    world.annotate("acct:a", "nobody answers for it").await;
+    let gate = world.gate.as_ref().unwrap();
+    gate.hold("_mget");
+    let (code, out, err) = world.run(&["sync", "annotation", "--drain"]).await;
+    assert_eq!(code, 1, "{out} {err}");
+    assert!(out.contains("1 postponed") && out.contains("jobs of annotation are due and none moved: "), "{out}");
+    gate.pass();
+    world.make_due().await;
+    let (code, out, err) = world.run(&["sync", "annotation", "--drain"]).await;
+    assert_eq!((code, world.jobs().await), (0, 0), "{out} {err}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_clock_of_a_standstill_is_moved_by_work_and_by_no_postponement() {
     let world = World::new().await;
     assert_eq!(world.still().await, None, "nothing is due");
