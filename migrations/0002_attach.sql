@@ -45,11 +45,11 @@ begin
       'attach a plain table');
   elsif rel.relrowsecurity then
     perform catchword.refuse(format('%s has row security: rows hidden by a policy would look deleted', source_name),
-      format('run "alter table %s disable row level security", or attach another table', source_name));
+      'such tables cannot be attached yet. Leave row security on: without it every role would see every row');
   elsif exists (select from catchword.collection where source = p_source and name <> p_collection) then
     select name into found_name from catchword.collection where source = p_source and name <> p_collection;
     perform catchword.refuse(format('%s is attached already, as collection %s', source_name, found_name),
-      format('detach it first: catchword detach %s', found_name));
+      format('a table is in one collection for now; to give that one up: catchword detach %s', found_name));
   end if;
 
   select * into att from pg_catalog.pg_attribute where attrelid = p_source and attname = p_key and attnum > 0 and not attisdropped;
@@ -57,24 +57,31 @@ begin
     perform catchword.refuse(format('%s has no column %I', source_name, p_key), 'correct key = "…"');
   elsif format_type(att.atttypid, null) not in ('uuid', 'bigint', 'integer', 'text') then
     perform catchword.refuse(format('the key %s.%I is of type %s', source_name, p_key, format_type(att.atttypid, att.atttypmod)),
-      'a key is of type uuid, bigint, integer or text');
+      case when att.atttypid = 'character varying'::regtype
+           then format('a key is of type uuid, bigint, integer or text; run "alter table %s alter column %I type text", which rewrites nothing (views that use the column have to be made again)', source_name, p_key)
+           else 'a key is of type uuid, bigint, integer or text' end);
   elsif not att.attnotnull then
     perform catchword.refuse(format('the key %s.%I may be null', source_name, p_key),
-      format('run "alter table %s alter column %I set not null"', source_name, p_key));
+      format('run "alter table %1$s alter column %2$I set not null"; on a large table first "alter table %1$s add check (%2$I is not null) not valid" and validate it, so that nobody waits while it is read', source_name, p_key));
   elsif exists (select from pg_catalog.pg_collation where oid = att.attcollation and not collisdeterministic) then
     perform catchword.refuse(format('the key %s.%I has a nondeterministic collation: different texts would be one key', source_name, p_key),
       'give the key a deterministic collation');
   elsif not exists (select from pg_catalog.pg_index i where i.indrelid = p_source and i.indisunique and i.indimmediate
                       and i.indisvalid and i.indpred is null and i.indnkeyatts = 1 and i.indkey[0] = att.attnum) then
+    if exists (select from pg_catalog.pg_index i where i.indrelid = p_source and i.indisunique and i.indnkeyatts > 1
+                  and att.attnum = any((i.indkey::smallint[])[0:i.indnkeyatts - 1])) then
+      perform catchword.refuse(format('the key %s.%I is unique together with other columns only', source_name, p_key),
+        'a key of several columns cannot be attached yet; name a column as key that is unique alone, if the table has one');
+    end if;
     perform catchword.refuse(format('the key %s.%I is not unique', source_name, p_key),
-      format('run "alter table %s add unique (%I)", not deferrable', source_name, p_key));
+      format('name a column that is; or, if no two rows may ever have the same value, run "create unique index concurrently on %s (%I)", not deferrable and for all rows', source_name, p_key));
   end if;
 
   select * into att from pg_catalog.pg_attribute where attrelid = p_source and attname = p_revision and attnum > 0 and not attisdropped;
   if found then
     if coalesce(col_description(p_source, att.attnum), '') not like 'catchword%' then
       perform catchword.refuse(format('%s has a column %I that catchword did not make', source_name, p_revision),
-        format('choose another name with revision = "…"; if it is meant for catchword, say so: comment on column %s.%I is ''catchword: revision''', source_name, p_revision));
+        format('choose another name with revision = "…"; if it is meant for catchword, which then overwrites what is in it, say so: comment on column %s.%I is ''catchword: revision''', source_name, p_revision));
     elsif att.atttypid <> 'bigint'::regtype or att.attnotnull or att.atthasdef or att.attgenerated <> '' or att.attidentity <> '' then
       perform catchword.refuse(format('the column %s.%I is not what catchword needs', source_name, p_revision),
         'it must be bigint, nullable, with no default: drop it, and catchword migrate makes it');

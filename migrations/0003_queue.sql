@@ -13,6 +13,10 @@ begin
   if not found then
     perform catchword.refuse(format('there is no collection %L', p_collection), 'select name from catchword.collection');
   end if;
+  if p_delay > interval '1 hour' then
+    -- what is due later is taken for the work of a clock that was ahead
+    perform catchword.refuse(format('a delay of %s is longer than an hour', p_delay), 'schedule it when it is due');
+  end if;
   -- the text of the key's own type: an upper-case uuid or ' 7' would otherwise never meet its row
   execute format('insert into catchword.job (collection, key, scheduled_at, priority, tag) select $1, k::%s::text, now() + $3, $4, $5 from unnest($2) as k', type_name)
     using p_collection, p_keys, p_delay, p_priority, left(p_tag, 100);

@@ -1,5 +1,20 @@
 -- What a worker asks at each tick, in one question: an idle one costs the server next to nothing, however many collections there are.
 
+-- Whether work moves, whatever the cause: judged by progress, by a clock that no postponement moves. A tick that sees due jobs makes the
+-- row, and whoever settles or writes takes it away. So a row that grows old means that ticks saw work and nothing of it moved.
+create table catchword.standstill (
+  collection text primary key,
+  since      timestamptz not null default now(),
+  why        text
+);
+comment on table  catchword.standstill is 'collections with due jobs of which none has moved since; no row: work moves, or there is none';
+comment on column catchword.standstill.collection is 'whose jobs';
+comment on column catchword.standstill.since is 'when a tick first saw due jobs after the last one moved';
+comment on column catchword.standstill.why is 'what a worker knows of the reason';
+
+alter table catchword.worker add column trouble text;
+comment on column catchword.worker.trouble is 'what its last tick failed of; null: it did not';
+
 -- Names are looked up as the session that asks does it: no search_path of its own.
 create function catchword.problems(p_collection text, p_table text, p_key text, p_view text) returns table (problem text)
 language sql stable as $$
@@ -15,10 +30,35 @@ language sql stable as $$
 $$;
 comment on function catchword.problems is 'what is wrong with what the promises rest on, and whether the configuration still names it; no row: nothing';
 
+-- Nothing is held up by it: what is attached goes on as it was. Both sides of `touches` are compared with their tables looked up, and a
+-- name that this session cannot resolve proves nothing.
+create function catchword.unmigrated(p_collection text, p_said jsonb) returns text[]
+language sql stable as $$
+  with attached as (
+    select array(select w from unnest(c.watch) as w order by w) as watch, c.delay_seconds, c.scopes, c.period, c.revision_column,
+           array(select t - 'table' - 'foreign_key' || jsonb_build_object('oid', to_regclass(t ->> 'table')::oid::text) from jsonb_array_elements(c.touches) as t order by 1) as touches
+      from catchword.collection c where c.name = p_collection
+  ),
+  said as (
+    select array(select w from jsonb_array_elements_text(p_said -> 'watch') as w order by w) as watch, (p_said ->> 'delay')::integer as delay_seconds,
+           p_said -> 'scopes' as scopes, p_said ->> 'period' as period, p_said ->> 'revision' as revision_column,
+           array(select t - 'table' - 'foreign_key' || jsonb_build_object('oid', to_regclass(t ->> 'table')::oid::text) from jsonb_array_elements(p_said -> 'touches') as t order by 1) as touches,
+           (select coalesce(bool_and(to_regclass(t ->> 'table') is not null), true) from jsonb_array_elements(p_said -> 'touches') as t) as touches_known
+  )
+  select array(
+    select named.what
+      from attached a, said s,
+           lateral (values ('touches', s.touches_known and a.touches is distinct from s.touches), ('watch', a.watch is distinct from s.watch),
+                           ('delay', a.delay_seconds <> s.delay_seconds), ('scopes', a.scopes is distinct from s.scopes),
+                           ('period', a.period is distinct from s.period), ('revision', a.revision_column <> s.revision_column)) as named (what, differs)
+     where named.differs)
+$$;
+comment on function catchword.unmigrated is 'settings that the configuration has otherwise than the collection was attached with';
+
 -- Names are quoted by Postgres itself. A table or view that is gone yields null, which is an error and never "no rows".
-create function catchword.attached(p_names text[], p_tables text[], p_keys text[], p_views text[])
+create function catchword.attached(p_names text[], p_tables text[], p_keys text[], p_views text[], p_said jsonb[])
 returns table (name text, key_type text, targets text[], period text, table_name text, key_name text, revision_name text, period_name text,
-               view_name text, view_exists boolean, paused text, problems text[], view_changed boolean, rebuilding boolean, installation uuid,
+               view_name text, view_exists boolean, paused text, problems text[], unmigrated text[], view_changed boolean, rebuilding boolean, installation uuid,
                unwatched text[], unwatched_columns text[], copy_of text, was_broken boolean)
 language sql stable as $$
   select c.name, c.key_type, c.targets, c.period::text,
@@ -32,6 +72,7 @@ language sql stable as $$
          to_regclass(c.view) is not null,
          (select format('since %s by %s: %s', to_char(p.since at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'), p.by, p.reason) from catchword.pause p where p.collection = c.name),
          array(select f.problem from catchword.problems(c.name, said.source, said.key, said.view) f),
+         catchword.unmigrated(c.name, said.settings),
          not catchword.same_view(c.filled_view, facts.digest),
          -- a copy leaves the original's indices alone
          original.name is null and exists (select from catchword.rebuild b where b.collection = c.name and b.finished_at is null),
@@ -58,46 +99,119 @@ language sql stable as $$
          original.name,
          c.broken_at is not null
     from catchword.collection c
-    join unnest(p_names, p_tables, p_keys, p_views) as said (name, source, key, view) on said.name = c.name
+    join unnest(p_names, p_tables, p_keys, p_views, p_said) as said (name, source, key, view, settings) on said.name = c.name
     cross join lateral catchword.view_facts(c.view) as facts
     cross join (select catchword.copy_of() offset 0) as original (name)
 $$;
 comment on function catchword.attached is 'these collections as they are attached now, for a configuration that says so of them';
 
+-- In the order of their names, and never waiting: two workers that say it at once must not lock each other out.
+create function catchword.note_moved(p_collections text[]) returns void
+language sql as $$
+  delete from catchword.standstill
+   where collection in (select s.collection from catchword.standstill s where s.collection = any(p_collections) order by s.collection for update skip locked);
+$$;
+comment on function catchword.note_moved is 'jobs of these collections were settled, written, pushed back or buried';
+
 -- A worker that vanished is forgotten after a day: until then its absence is worth seeing.
 create function catchword.renew_worker(
-  p_id uuid, p_host text, p_version text, p_collections text[], p_blocked jsonb, p_breaker text, p_passed boolean
+  p_id uuid, p_host text, p_version text, p_collections text[], p_blocked jsonb, p_breaker text, p_passed boolean,
+  p_trouble text, p_moved text[], p_stood jsonb
 ) returns void
 language sql as $$
   delete from catchword.worker where seen_at < now() - interval '1 day' and id <> p_id;
-  insert into catchword.worker (id, host, version, collections, blocked, breaker, passed_at)
-  values (p_id, p_host, p_version, p_collections, p_blocked, p_breaker, case when p_passed then now() end)
+  insert into catchword.worker (id, host, version, collections, blocked, breaker, passed_at, trouble)
+  values (p_id, p_host, p_version, p_collections, p_blocked, p_breaker, case when p_passed then now() end, p_trouble)
   on conflict (id) do update
-     set collections = excluded.collections, blocked = excluded.blocked, breaker = excluded.breaker, seen_at = now(),
+     set collections = excluded.collections, blocked = excluded.blocked, breaker = excluded.breaker, seen_at = now(), trouble = excluded.trouble,
          passed_at = coalesce(excluded.passed_at, worker.passed_at);
+  select catchword.note_moved(p_moved) where p_moved <> '{}';
+  insert into catchword.standstill (collection, why)
+  select stood.key, nullif(stood.value, '') from jsonb_each_text(p_stood) as stood order by stood.key
+  on conflict (collection) do update set why = excluded.why where standstill.why is distinct from excluded.why;
 $$;
-comment on function catchword.renew_worker is 'a worker''s sign of life';
+comment on function catchword.renew_worker is 'a worker''s sign of life; p_stood: collections of which jobs were claimed and none moved, and why';
+
+-- Postgres' clock was ahead for a moment: what was scheduled then would be due in a day, and would stand behind everybody until then.
+-- No job is made in the future, and the longest wait is a push-back of 75 minutes. Found at the end of each priority, so that it costs
+-- nothing where there is none.
+create function catchword.bring_back(p_collections text[]) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  ids bigint[];
+begin
+  with recursive priorities (collection, priority) as (
+    select c.name, (select min(j.priority) from catchword.job j where j.collection = c.name) from unnest(p_collections) as c (name)
+    union all
+    select p.collection, (select min(j.priority) from catchword.job j where j.collection = p.collection and j.priority > p.priority)
+      from priorities p where p.priority is not null
+  ),
+  ahead as (
+    select j.id
+      from priorities p
+     cross join lateral (select id from catchword.job
+                          where job.collection = p.collection and job.priority = p.priority and enqueued_at > now() + interval '5 minutes'
+                          order by enqueued_at, id limit 1000 for update skip locked) as j
+     where p.priority is not null
+    union
+    select j.id
+      from unnest(p_collections) as c (name)
+     cross join lateral (select id from (select id, scheduled_at from catchword.job where job.collection = c.name order by priority, enqueued_at, id limit 1000) as first
+                          where scheduled_at > now() + interval '2 hours') as j
+  )
+  select coalesce(array_agg(id), '{}') into ids from ahead;
+  if cardinality(ids) > 0 then
+    update catchword.job set enqueued_at = least(enqueued_at, now()), scheduled_at = now() where id = any(ids);
+    insert into catchword.journal (who, what, detail, count)
+    values ('catchword', 'bring back', 'jobs were dated in the future: Postgres'' clock was ahead', cardinality(ids));
+  end if;
+  return cardinality(ids);
+end $$;
+comment on function catchword.bring_back is 'makes jobs due that were scheduled while Postgres'' clock was ahead; returns how many';
 
 -- The beginning of a tick: which server this is, what is due, a sign of life. Where nothing is due, that was the pass.
 -- The settings are those of a claim, and for its reasons (src/job/keep_the_plan.sql): it walks the queue as a claim does.
 create function catchword.tick(
   p_id uuid, p_host text, p_version text, p_collections text[], p_blocked jsonb, p_breaker text, p_passed boolean,
-  out standby boolean, out switched boolean, out due text[]
+  p_trouble text, p_moved text[], p_stood jsonb,
+  out standby boolean, out switched boolean, out due text[], out standing_still jsonb, out brought_back bigint
 )
 language plpgsql set plan_cache_mode = force_generic_plan set enable_sort = off as $$
+declare
+  seen_due text[];
+  seen_soon text[];
 begin
   standby := pg_is_in_recovery();
   if standby then
     return;
   end if;
   switched := catchword.note_server();
-  -- bounded: whether a long queue has something due, its walk finds out
-  due := array(
-    select c.name from unnest(p_collections) as c (name)
-     where (select count(*) >= 1000 or coalesce(bool_or(first.scheduled_at <= now()), false)
-              from (select scheduled_at from catchword.job where collection = c.name order by priority, enqueued_at, id limit 1000) as first));
-  perform catchword.renew_worker(p_id, p_host, p_version, p_collections, p_blocked, p_breaker, p_passed or due = '{}');
+  brought_back := catchword.bring_back(p_collections);
+  -- bounded: whether a long queue has something due, its walk finds out. What was postponed is due again within 30 s
+  select coalesce(array_agg(c.name) filter (where first.due or first.jobs >= 1000), '{}'), coalesce(array_agg(c.name) filter (where first.due), '{}'),
+         coalesce(array_agg(c.name) filter (where first.soon), '{}')
+    into due, seen_due, seen_soon
+    from unnest(p_collections) as c (name)
+   cross join lateral (
+      select count(*) as jobs, coalesce(bool_or(j.scheduled_at <= now()), false) as due,
+             coalesce(bool_or(j.scheduled_at <= now() + interval '30 seconds' and j.attempts = 0), false) as soon
+        from (select scheduled_at, attempts from catchword.job where collection = c.name order by priority, enqueued_at, id limit 1000) as j) as first;
+  -- it begins again where nothing is due, for a pause, and with the first worker after a time without one
+  delete from catchword.standstill s
+   where s.collection = any(p_collections)
+     and (s.collection <> all(seen_due || seen_soon)
+          or exists (select from catchword.pause p where p.collection = s.collection)
+          or not exists (select from catchword.worker w where s.collection = any(w.collections) and w.seen_at > now() - interval '150 seconds'));
+  perform catchword.renew_worker(p_id, p_host, p_version, p_collections, p_blocked, p_breaker, p_passed or due = '{}', p_trouble, p_moved, p_stood);
+  insert into catchword.standstill (collection)
+  select seen.name from unnest(seen_due) as seen (name)
+   where not exists (select from catchword.pause p where p.collection = seen.name)
+     and not exists (select from catchword.standstill s where s.collection = seen.name)
+   order by seen.name
+  on conflict do nothing;
+  standing_still := (select jsonb_object_agg(s.collection, jsonb_build_object('seconds', extract(epoch from now() - s.since), 'why', s.why))
+                       from catchword.standstill s where s.collection = any(p_collections));
 end $$;
-comment on function catchword.tick is 'begins a worker''s tick: notes the server, says which collections may have due jobs, gives a sign of life';
+comment on function catchword.tick is 'begins a worker''s tick: notes the server, says which collections may have due jobs and of which none moves, gives a sign of life';
 
 revoke execute on all functions in schema catchword from public;

@@ -76,13 +76,16 @@ grant execute on function
 grant select, insert, update, delete on catchword.freshness to :"worker";
 -- To give a sign of life, and to forget workers that vanished.
 grant select, insert, update, delete on catchword.worker to :"worker";
+-- To say since when due jobs of a collection have not moved.
+grant select, insert, update, delete on catchword.standstill to :"worker";
 
 -- To see whether the triggers are in place.
 grant execute on function catchword.broken_triggers(text), catchword.foreign_key(regclass, jsonb), catchword.problems(text, text, text, text) to :"worker";
 -- To read what is attached, and to begin a tick.
 grant execute on function
-  catchword.attached(text[], text[], text[], text[]), catchword.renew_worker(uuid, text, text, text[], jsonb, text, boolean),
-  catchword.tick(uuid, text, text, text[], jsonb, text, boolean)
+  catchword.attached(text[], text[], text[], text[], jsonb[]), catchword.unmigrated(text, jsonb), catchword.renew_worker(uuid, text, text, text[], jsonb, text, boolean, text, text[], jsonb),
+  catchword.note_moved(text[]), catchword.bring_back(text[]),
+  catchword.tick(uuid, text, text, text[], jsonb, text, boolean, text, text[], jsonb)
   to :"worker";
 -- To give rows a new number: after a change of a related table, and where Elasticsearch is ahead.
 grant execute on function catchword.draw(text, text[]), catchword.touch(text, text[]), catchword.expand_touches(text, integer) to :"worker";

@@ -1,6 +1,6 @@
 //! The handle: a pool, a client, the configured collections, and what this process knows of their health.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -72,6 +72,27 @@ struct Known {
     refusing: BTreeMap<String, String>,
     /// Collections whose touches could not be worked on, the last time they were tried. Their other jobs go on.
     touching: BTreeMap<String, String>,
+    turns: Turns,
+    /// Settings that the configuration has otherwise than the database. Nothing is held up by it.
+    unmigrated: BTreeMap<String, String>,
+}
+
+/// What became of the batches since somebody last asked, by collection.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    /// Jobs were settled, written, pushed back or buried, or rows touched.
+    pub moved: BTreeSet<String>,
+    /// Jobs were claimed, and none of that; and why, or nothing.
+    pub stood: BTreeMap<String, String>,
+}
+
+impl Turns {
+    /// Adds those that came later.
+    pub fn add(&mut self, later: Turns) {
+        self.moved.extend(later.moved);
+        self.stood.extend(later.stood);
+        self.stood.retain(|name, _| !self.moved.contains(name));
+    }
 }
 
 impl Catchword {
@@ -193,6 +214,9 @@ impl Catchword {
                 Err(error) => _ = refused.insert(collection.name.clone(), error.to_string()),
             }
         }
+        for collection in &loaded {
+            self.inner.note_unmigrated(&collection.name, collection.not_migrated());
+        }
         loaded.retain(|collection| !refused.contains_key(&collection.name));
         let mut known = self.inner.lock();
         for (name, why) in &refused {
@@ -305,6 +329,28 @@ impl Inner {
         }
     }
 
+    /// Takes note of whether a batch moved anything, and why it did not if that is known.
+    pub fn note_turn(&self, name: &str, moved: bool, why: Option<&str>) {
+        let turns = &mut self.lock().turns;
+        if moved {
+            turns.stood.remove(name);
+            turns.moved.insert(name.to_owned());
+        } else if !turns.moved.contains(name) {
+            turns.stood.insert(name.to_owned(), why.unwrap_or_default().to_owned());
+        }
+    }
+
+    /// What became of the batches since this was last asked.
+    pub fn take_turns(&self) -> Turns {
+        std::mem::take(&mut self.lock().turns)
+    }
+
+    /// Is there anything to take?
+    pub fn has_turns(&self) -> bool {
+        let turns = &self.lock().turns;
+        !turns.moved.is_empty() || !turns.stood.is_empty()
+    }
+
     /// May an index that readers do not see be looked at and written to now?
     pub fn admits_beside(&self, target: &Target) -> Result<(), String> {
         if let Some(why) = self.lock().withheld.get(target.index()) {
@@ -333,6 +379,15 @@ impl Inner {
         match note(&mut self.lock().tending, name, why.as_ref()) {
             Some(Some(why)) => tracing::error!(collection = name, "{why}"),
             Some(None) => tracing::info!(collection = name, "the rebuild went on"),
+            None => {}
+        }
+    }
+
+    /// Takes note of settings that were changed and not migrated. Said when it begins and ends.
+    pub fn note_unmigrated(&self, name: &str, differ: Option<String>) {
+        match note(&mut self.lock().unmigrated, name, differ.as_ref()) {
+            Some(Some(differ)) => tracing::warn!(collection = name, "{differ}"),
+            Some(None) => tracing::info!(collection = name, "the database has what the configuration says"),
             None => {}
         }
     }

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::collection::{self, Attached, Doubts, OfACopy};
 use crate::config;
-use crate::elastic::{Ensured, IndexPlan};
-use crate::{Catchword, Error};
+use crate::elastic::{Ensured, IndexPlan, Target};
+use crate::{Catchword, Error, elastic};
 
 /// The files of `migrations/`, with a bookkeeping table of our own: it never meets the application's.
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
@@ -35,7 +35,8 @@ pub struct Done {
 }
 
 impl Catchword {
-    /// Makes the schema, attaches every configured table, creates its index and aliases. Repeating it changes nothing.
+    /// Makes the schema, creates the indices with their aliases, attaches every configured table. Repeating it changes nothing. Both sides
+    /// are asked before a table is changed: a mapping that Elasticsearch refuses leaves no triggers that nobody works for.
     pub async fn migrate(&self) -> Result<(Vec<String>, Vec<Done>), Error> {
         self.migrate_copy(OfACopy::Refused).await
     }
@@ -52,25 +53,25 @@ impl Catchword {
         copy.settle(&mut *pool.acquire().await?).await?;
         self.take_over().await?;
         let installation = collection::installation(&mut *pool.acquire().await?).await?;
-        // an index that is another's is refused before a table is changed for it
+        // an index that is another's is refused before anything is made
         for config in self.inner.config.served() {
-            let targets = match collection::load(&mut *pool.acquire().await?, config, &self.inner.prefix).await {
-                Ok(attached) => {
-                    attached.check_targets()?;
-                    attached.targets
-                }
-                // not attached yet
-                Err(_) => Vec::new(),
-            };
-            self.inner.elastic.check_index(&self.index_plan(config, installation)?, &targets).await?;
+            let checked = self.inner.elastic.check_index(&self.index_plan(config, installation)?, &self.recorded(config).await?).await;
+            checked.map_err(nothing_attached)?;
         }
-        let mut done = Vec::new();
+        let mut indices = Vec::new();
         for config in self.inner.config.served() {
-            let attached = collection::attach(pool, config).await?;
+            let targets = self.recorded(config).await?;
+            if targets.is_empty() {
+                collection::try_attach(pool, config).await?;
+            }
             let plan = self.index_plan(config, installation)?;
-            let targets = collection::load(&mut *pool.acquire().await?, config, &self.inner.prefix).await?.targets;
-            let index = self.inner.elastic.ensure_index(&plan, &targets).await?;
+            indices.push(self.inner.elastic.ensure_index(&plan, &targets).await.map_err(nothing_attached)?);
+        }
+        let mut done: Vec<Done> = Vec::new();
+        for (config, index) in self.inner.config.served().zip(indices) {
+            let attached = collection::attach(pool, config).await.map_err(|error| half_done(error, &done))?;
             collection::set_targets(pool, &config.name, index.target.index()).await?;
+            let plan = self.index_plan(config, installation)?;
             let (added, due) = self.bring_in_line(config, &plan).await?;
             let connection = &mut *pool.acquire().await?;
             let doubts = collection::load(connection, config, &self.inner.prefix).await?.doubts(connection).await?;
@@ -91,6 +92,26 @@ impl Catchword {
             }
         }
         collection::taken_over(connection).await
+    }
+
+    /// Asks Elasticsearch whether the indices that are wanted can be had, and makes nothing: for a dry run.
+    pub async fn check_indices(&self, installation: Uuid) -> Result<(), Error> {
+        for config in self.inner.config.served() {
+            let plan = self.index_plan(config, installation)?;
+            self.inner.elastic.check_index(&plan, &self.recorded(config).await?).await.map_err(nothing_attached)?;
+        }
+        Ok(())
+    }
+
+    /// The indices that were recorded for a collection; none: it is not attached yet.
+    async fn recorded(&self, config: &config::Collection) -> Result<Vec<Target>, Error> {
+        match collection::load(&mut *self.inner.pool.acquire().await?, config, &self.inner.prefix).await {
+            Ok(attached) => {
+                attached.check_targets()?;
+                Ok(attached.targets)
+            }
+            Err(_) => Ok(Vec::new()),
+        }
     }
 
     /// Adds the fields that the mapping file has and the index lacks. What an index that is there cannot take is said, and left as it is.
@@ -116,6 +137,27 @@ impl Catchword {
             installation,
             collection: config.name.clone(),
         })
+    }
+}
+
+/// Elasticsearch could not be asked, or refuses the index: said with what that leaves.
+fn nothing_attached(error: elastic::Error) -> Error {
+    match error {
+        elastic::Error::Request { .. } => Error::Refused(format!(
+            "{error}; the schema catchword is in place, and no table was attached or changed: correct that, then run catchword migrate again"
+        )),
+        other => other.into(),
+    }
+}
+
+/// A table could not be attached after others were.
+fn half_done(error: Error, done: &[Done]) -> Error {
+    let attached: Vec<&str> = done.iter().map(|done| done.collection.as_str()).collect();
+    match attached.as_slice() {
+        [] => error,
+        attached => {
+            Error::Refused(format!("{error}; attached before that: {}; run catchword migrate again for the rest", attached.join(", ")))
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::job::{self, Census};
 use crate::printable::printable;
 use crate::rebuild::{self, Standing};
 use crate::reindex::{self, Unfinished};
-use crate::sync::{ABSENT_SECONDS, WorkerRow, workers};
+use crate::sync::{ABSENT_SECONDS, STILL_SECONDS, WorkerRow, workers};
 use crate::{Catchword, Error, config, database, migrate};
 
 /// Elasticsearch is not waited for longer: somebody looks at a screen.
@@ -57,6 +57,8 @@ pub struct CollectionStatus {
     pub rebuild: Option<Standing>,
     /// What is due because the mapping file or the view changed since the index was filled.
     pub drift: Option<String>,
+    /// Settings that the configuration has otherwise than the database.
+    pub unmigrated: Option<String>,
     /// What audits and sentinels say of it.
     pub audit: Option<Verified>,
 }
@@ -102,6 +104,7 @@ impl Catchword {
             let serving = || known.workers.iter().filter(|worker| worker.is_alive() && worker.collections.contains(&config.name));
             let said = serving().find_map(|worker| worker.blocked.get(&config.name)?.as_str().map(str::to_owned));
             let loaded = known_collection.as_ref().and_then(|known| known.loaded.as_ref());
+            let unmigrated = loaded.and_then(Collection::not_migrated);
             collections.push(CollectionStatus {
                 name: config.name.clone(),
                 paused: loaded.and_then(|c| c.paused.clone()),
@@ -115,6 +118,7 @@ impl Catchword {
                 served: serving().next().is_some(),
                 rebuild: known.rebuilds.iter().find(|standing| standing.rebuild.collection == config.name).cloned(),
                 drift,
+                unmigrated,
             });
         }
         Ok(Status { postgres: away, collections, workers: known.workers, unserved: known.unserved, reindexes: known.reindexes })
@@ -177,7 +181,22 @@ impl CollectionStatus {
         let Some(census) = &self.census else { return false };
         let forgotten = !self.served && self.paused.is_none() && census.oldest_due_seconds.is_some_and(|age| age > ABSENT_SECONDS);
         let drifted = self.audit.as_ref().is_some_and(|audit| audit.lost.is_some() || audit.mendable() > 0 && audit.scheduled == 0);
-        !drifted && self.blocked.is_none() && self.uncounted.is_none() && census.dead == 0 && census.expired == 0 && !forgotten
+        !drifted
+            && self.unmigrated.is_none()
+            && self.standing_still().is_none()
+            && self.blocked.is_none()
+            && self.uncounted.is_none()
+            && census.dead == 0
+            && census.expired == 0
+            && !forgotten
+    }
+}
+
+impl CollectionStatus {
+    /// For how long due jobs have not moved, if that is too long.
+    fn standing_still(&self) -> Option<f64> {
+        let seconds = self.census.as_ref().and_then(|census| census.still_seconds).filter(|seconds| *seconds > STILL_SECONDS);
+        seconds.filter(|_| self.paused.is_none())
     }
 }
 
@@ -200,6 +219,9 @@ impl fmt::Display for Status {
             let (seen, served) = (ago(worker.seen_seconds_ago), worker.collections.join(", "));
             let absent = if worker.is_alive() { "" } else { ", absent" };
             writeln!(f, "worker      {} {} serves {served}, seen {seen}{absent}", printable(&worker.host), printable(&worker.version))?;
+            if let Some(trouble) = &worker.trouble {
+                writeln!(f, "            its last tick failed: {}", printable(trouble))?;
+            }
             if worker.breaker != "closed" {
                 writeln!(f, "            leaves elasticsearch alone for now: {}", printable(&worker.breaker))?;
             }
@@ -225,6 +247,15 @@ impl fmt::Display for CollectionStatus {
             Some(census) => write_census(f, census)?,
             None => writeln!(f, "  jobs      unknown")?,
         }
+        if let Some(seconds) = self.standing_still() {
+            let why = self
+                .census
+                .as_ref()
+                .and_then(|census| census.still_why.as_deref())
+                .or(self.blocked.as_deref())
+                .unwrap_or("why is not known");
+            writeln!(f, "  still     jobs are due, and none has moved for {}: {}", whole(seconds), printable(why))?;
+        }
         if let Some(why) = &self.paused {
             writeln!(f, "  paused    {}", printable(why))?;
         }
@@ -247,6 +278,9 @@ impl fmt::Display for CollectionStatus {
         if let Some(due) = &self.drift {
             writeln!(f, "  drift     {due}")?;
         }
+        if let Some(differ) = &self.unmigrated {
+            writeln!(f, "  migrate   {differ}")?;
+        }
         if let Some(audit) = &self.audit {
             writeln!(f, "  verified  {}", verified(&self.name, audit))?;
             if let Some(lost) = &audit.lost {
@@ -261,11 +295,19 @@ impl fmt::Display for CollectionStatus {
 }
 
 fn write_census(f: &mut fmt::Formatter<'_>, census: &Census) -> fmt::Result {
-    let oldest = census.oldest_due_seconds.map_or(String::new(), |seconds| format!(", the first one due {}", ago(seconds)));
+    let oldest = match (census.oldest_change_seconds, census.oldest_due_seconds) {
+        (Some(seconds), _) => format!(", the oldest change is {} old", whole(seconds)),
+        (None, Some(seconds)) => format!(", the first one due {}", ago(seconds)),
+        (None, None) => String::new(),
+    };
     let counted = |n: i64| if census.estimated && n >= job::CENSUS_LIMIT { format!("about {n}") } else { n.to_string() };
     writeln!(f, "  due       {}{oldest}", counted(census.due))?;
     writeln!(f, "  waiting   {}", counted(census.waiting))?;
     writeln!(f, "  dead      {}", counted(census.dead))?;
+    if let (touches @ 1.., Some(seconds)) = (census.failing_touches, census.failing_touch_seconds) {
+        let error = census.failing_touch_error.as_deref().unwrap_or("why is not known");
+        writeln!(f, "  touches   {} failing, the oldest is {} old: {}", counted(touches), whole(seconds), printable(error))?;
+    }
     if census.expired > 0 {
         writeln!(f, "  expired   {}", counted(census.expired))?;
     }
@@ -291,6 +333,9 @@ fn verified(name: &str, audit: &Verified) -> String {
 }
 
 fn ago(seconds: f64) -> String {
-    let whole = Duration::from_secs(seconds.max(0.0) as u64);
-    format!("{} ago", humantime::format_duration(whole))
+    format!("{} ago", whole(seconds))
+}
+
+fn whole(seconds: f64) -> humantime::FormattedDuration {
+    humantime::format_duration(Duration::from_secs(seconds.max(0.0) as u64))
 }

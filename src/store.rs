@@ -75,10 +75,11 @@ impl Catchword {
     /// ```
     /// # use catchword::{Catchword, Direct, Error, Stored};
     /// # use sqlx::PgConnection;
-    /// async fn save(catchword: &Catchword, text: &str) -> Result<i64, Error> {
+    /// async fn save(catchword: &Catchword, author: &str, text: &str) -> Result<i64, Error> {
     ///     let kept = catchword
     ///         .store_and_schedule("note", async |tx: &mut PgConnection| {
-    ///             let id: i64 = sqlx::query_scalar("insert into note (text) values ($1) returning id")
+    ///             let id: i64 = sqlx::query_scalar("insert into note (author, text) values ($1, $2) returning id")
+    ///                 .bind(author)
     ///                 .bind(text)
     ///                 .fetch_one(tx)
     ///                 .await?;
@@ -97,12 +98,12 @@ impl Catchword {
     /// ```
     /// # use catchword::{Catchword, Error, Stored};
     /// # use sqlx::PgConnection;
-    /// fn save_later(catchword: Catchword, text: String) -> tokio::task::JoinHandle<Result<i64, Error>> {
+    /// fn save_later(catchword: Catchword, author: String, text: String) -> tokio::task::JoinHandle<Result<i64, Error>> {
     ///     tokio::spawn(async move {
     ///         let kept = catchword
     ///             .store_and_schedule("note", async |tx: &mut PgConnection| {
-    ///                 let insert = "insert into note (text) values ($1) returning id";
-    ///                 let id: i64 = sqlx::query_scalar(insert).bind(&text).fetch_one(tx).await?;
+    ///                 let insert = "insert into note (author, text) values ($1, $2) returning id";
+    ///                 let id: i64 = sqlx::query_scalar(insert).bind(&author).bind(&text).fetch_one(tx).await?;
     ///                 Ok::<_, Error>(Stored::new(id, [id]))
     ///             })
     ///             .await?;

@@ -47,26 +47,16 @@ pub struct CollectionFacts {
     pub paused: Option<(f64, String)>,
     /// Why it cannot be worked on, found just now.
     pub blocked: Option<String>,
-    pub switched: Option<Switched>,
     /// What audits and sentinels say of it; none: it is not attached.
     pub verified: Option<Verified>,
     /// How long ago all of it was compared, or else attached.
     pub unaudited_seconds: f64,
 }
 
-/// A sign that the server lost commits.
-#[derive(Clone, Debug)]
-pub struct Switched {
-    pub seconds: f64,
-    pub how: String,
-}
-
 #[derive(FromRow)]
 struct Standing {
     paused_seconds: Option<f64>,
     paused_why: Option<String>,
-    switched_seconds: Option<f64>,
-    switched_how: Option<String>,
     unaudited_seconds: Option<f64>,
 }
 
@@ -157,7 +147,6 @@ async fn of_collection(
         blocked: refused.or(problem.map(|problem| format!("{problem}: run `catchword migrate`"))),
         verified: verified(connection, name).await?,
         unaudited_seconds: standing.unaudited_seconds.unwrap_or(0.0),
-        switched: standing.switched_seconds.map(|seconds| Switched { seconds, how: standing.switched_how.unwrap_or_default() }),
     };
     Ok((facts, loaded))
 }

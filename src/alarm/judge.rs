@@ -4,7 +4,7 @@ mod collection;
 mod freshness;
 mod words;
 
-use super::thresholds::{HELD_BACK_SECONDS, HELD_BACK_TRANSACTIONS, PASSLESS_SECONDS, PRODUCERLESS_SECONDS};
+use super::thresholds::{HELD_BACK_SECONDS, HELD_BACK_TRANSACTIONS, PASSLESS_SECONDS, PRODUCERLESS_SECONDS, TROUBLED_SECONDS};
 use super::{Check, Facts, HeldBack, Level};
 use crate::config::CANARY;
 use crate::sync::WorkerRow;
@@ -17,7 +17,12 @@ pub fn judge(facts: &Facts) -> Vec<Check> {
     checks.extend([producer(facts.canary_seconds, &living), unserved(&facts.unserved)]);
     for collection in &facts.collections {
         let serving: Vec<&WorkerRow> = living.iter().copied().filter(|worker| worker.collections.contains(&collection.name)).collect();
-        checks.extend(collection::judge(collection, &serving));
+        // who hears of an outage, of workers that fail or of none at all need not hear of what follows from it
+        let told = facts.elasticsearch.is_some()
+            || serving.is_empty()
+            || serving.iter().any(|worker| worker.breaker != "closed" || is_failing(worker));
+        let why_not = if told { Told::Elsewhere } else { Told::Nowhere };
+        checks.extend(collection::judge(collection, &serving, why_not));
         checks.extend(freshness::judge(&collection.name, &facts.seen));
     }
     // where nobody writes, the canary alone says how fresh search is
@@ -25,6 +30,13 @@ pub fn judge(facts: &Facts) -> Vec<Check> {
         checks.extend(freshness::judge(CANARY, &facts.seen));
     }
     checks
+}
+
+/// Whether a line about everybody tells already why a collection cannot be worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Elsewhere,
+    Nowhere,
 }
 
 /// What can be said when Postgres cannot be asked: nothing about the queue.
@@ -45,15 +57,23 @@ fn elasticsearch(why: Option<&str>) -> Check {
 /// Ticks of a living worker must succeed now and then.
 fn passes(living: &[&WorkerRow]) -> Check {
     let name = "CatchwordPassFailing";
-    match living.iter().find(|worker| worker.passed_seconds_ago > PASSLESS_SECONDS) {
+    match living.iter().find(|worker| is_failing(worker)) {
         None => well(name, None, "passes succeed"),
-        Some(worker) => unwell(
-            name,
-            None,
-            format!("no pass of the worker on {} has succeeded for {}", worker.host, span(worker.passed_seconds_ago)),
-            "read its log and its /readyz: the error of the last tick is there",
-        ),
+        Some(worker) => {
+            let why = worker.trouble.as_ref().map_or(String::new(), |trouble| format!(": {trouble}"));
+            unwell(
+                name,
+                None,
+                format!("no pass of the worker on {} has succeeded for {}{why}", worker.host, span(worker.passed_seconds_ago)),
+                "read its log and its /readyz: the error of the last tick is there",
+            )
+        }
     }
+}
+
+fn is_failing(worker: &WorkerRow) -> bool {
+    let patience = if worker.trouble.is_some() { TROUBLED_SECONDS } else { PASSLESS_SECONDS };
+    worker.passed_seconds_ago > patience
 }
 
 fn breaker(living: &[&WorkerRow]) -> Check {
@@ -96,10 +116,12 @@ fn vacuum(held_back: &[HeldBack]) -> Check {
     let Some(held) = held_back.iter().find(too_old) else { return well(name, None, "vacuum is not held back") };
     let since = held.seconds.map_or_else(|| format!("{} transactions", held.transactions), span);
     let remedy = match held.by.as_str() {
-        "session" => "end it (select pg_terminate_backend(PID)) or the transaction it left open",
-        "prepared" => "decide it: commit prepared or rollback prepared",
-        "slot" => "let its reader catch up, or drop it (select pg_drop_replication_slot(NAME))",
-        _ => "end the long query on that standby, or set hot_standby_feedback = off there",
+        "session" => "ask its owner, then end it (select pg_terminate_backend(PID)): its transaction is undone",
+        "prepared" => "ask who prepared it, then commit prepared or rollback prepared: either is for good",
+        "slot" => {
+            "let its reader catch up; only if that is gone for good, drop it (select pg_drop_replication_slot(NAME)): a replica that uses it must be made again"
+        }
+        _ => "end the long query on that standby; with hot_standby_feedback = off it would be cancelled there instead",
     };
     unwell(name, None, format!("{} has held vacuum back for {since}, so that settled jobs pile up as dead rows", held.who), remedy)
 }
@@ -114,7 +136,7 @@ fn unserved(unserved: &[String]) -> Check {
                 name,
                 None,
                 format!("{} has jobs, is not in this configuration, and no worker serves it", unserved.join(", ")),
-                "put it into the configuration of a worker, or let go of it: catchword detach NAME",
+                "start the worker whose configuration has it; only if nobody needs it any more: catchword detach NAME, which forgets its jobs",
             )
         },
     }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::Catchword;
 use crate::printable::printable;
 
-pub use facts::{CollectionFacts, Facts, Switched};
+pub use facts::{CollectionFacts, Facts};
 pub use freshness::Seen;
 pub use held_back::HeldBack;
 pub use judge::judge;

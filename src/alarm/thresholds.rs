@@ -1,7 +1,7 @@
 //! Where well ends, each with its reason. `dashboards/alarms.yaml` draws the same lines; there a `for` keeps a moment from waking anybody,
 //! here the ages themselves do.
 
-pub(super) use crate::sync::{ABSENT_SECONDS, OBJECTIVE_SECONDS};
+pub(super) use crate::sync::{ABSENT_SECONDS, OBJECTIVE_SECONDS, STILL_SECONDS};
 
 /// Work that waits for a worker: longer than any deploy that replaces one.
 pub(super) const STOPPED_SECONDS: f64 = 600.0;
@@ -11,6 +11,8 @@ pub(super) const QUEUE_JOBS: i64 = 50_000;
 pub(super) const QUEUE_SECONDS: f64 = 1_800.0;
 /// A live write is due after a minute and worked within the next one. A quarter of an hour is past every retry of an outage's end.
 pub(super) const LIVE_DUE_SECONDS: f64 = 900.0;
+/// A document that is refused is tried again for about 20 minutes and then given up, which has an alarm of its own.
+pub(super) const CHANGE_SECONDS: f64 = 1_800.0;
 /// Jobs of a bulk wait for their turn, millions of them for an hour or two.
 pub(super) const BULK_DUE_SECONDS: f64 = 6.0 * 3_600.0;
 /// 14.4 times as fast as the objective's one percent allows: a month's worth is spent in two days.
@@ -26,6 +28,8 @@ pub(super) const BURN_SLOW_SHORT_SECONDS: i64 = 1_800;
 pub(super) const BURN_CHANGES: i64 = 10;
 /// A dead letter of the last hour is news; an older one was seen, or an alarm was lost, and is worth a word.
 pub(super) const LATELY_SECONDS: f64 = 3_600.0;
+/// The second tick that fails: one may have met a lock.
+pub(super) const TROUBLED_SECONDS: f64 = 120.0;
 /// Ten ticks, and the longest pass takes less than one.
 pub(super) const PASSLESS_SECONDS: f64 = 600.0;
 /// A canary is stirred each minute by whatever worker lives; a quarter of an hour without is no deploy.

@@ -34,7 +34,7 @@ pub use kind::Kind;
 pub use ledger::{Unfinished, unfinished};
 pub(crate) use remedy::LIKELY_CAUSES;
 pub use report::{Example, Report};
-pub use verified::{Verified, verified};
+pub use verified::{Switched, Verified, verified};
 
 use crate::collection::{self, Collection};
 use crate::elastic::{Answer, Target};

@@ -30,6 +30,16 @@ pub struct Verified {
     /// The same for ten minutes longer: an audit may be through within a second, and whoever looks once a minute must hear of it.
     #[serde(skip)]
     pub lost_lately: Option<String>,
+    /// How long ago Postgres showed a sign that it lost commits, and which, until everything was compared or written again.
+    #[serde(skip)]
+    pub switched: Option<Switched>,
+}
+
+/// A sign that the server lost commits.
+#[derive(Clone, Debug)]
+pub struct Switched {
+    pub seconds: f64,
+    pub how: String,
 }
 
 impl Verified {
@@ -81,5 +91,9 @@ pub async fn verified(connection: &mut PgConnection, collection: &str) -> Result
         running: row.try_get("running")?,
         lost: row.try_get("lost")?,
         lost_lately: row.try_get("lost_lately")?,
+        switched: row
+            .try_get::<Option<f64>, _>("switched_seconds")?
+            .map(|seconds| Ok::<_, sqlx::Error>(Switched { seconds, how: row.try_get("switched_how")? }))
+            .transpose()?,
     }))
 }

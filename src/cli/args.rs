@@ -94,7 +94,8 @@ pub(super) enum Command {
     /// A document that is written by this pass is settled by the next one, because a write is never proof; --drain makes passes until
     /// nothing moves. A pass takes at most about 10 s and can run beside workers.
     ///
-    /// Exit 0: done; 1: a collection is blocked, or Elasticsearch is away.
+    /// Exit 0: done, or nothing was due; 1: a collection is blocked, Elasticsearch is down, or jobs are due and none of them moved, and
+    /// why.
     Sync(Sync),
     /// Schedule many keys: a scope, a period, single keys, or everything
     ///

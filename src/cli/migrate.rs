@@ -10,15 +10,14 @@ use crate::{Catchword, database, migrate};
 pub(super) async fn run(args: &Args, options: &Migrate) -> anyhow::Result<End> {
     let catchword = args.open()?;
     if options.dry_run {
-        dry_run(&catchword).await?
-    } else {
-        let copy = match (options.new_installation, options.take_over) {
-            (true, _) => OfACopy::NewInstallation,
-            (_, true) => OfACopy::TakesOver,
-            _ => OfACopy::Refused,
-        };
-        real_run(&catchword, copy).await?
+        return dry_run(&catchword).await;
     }
+    let copy = match (options.new_installation, options.take_over) {
+        (true, _) => OfACopy::NewInstallation,
+        (_, true) => OfACopy::TakesOver,
+        _ => OfACopy::Refused,
+    };
+    real_run(&catchword, copy).await?;
     Ok(End::Done)
 }
 
@@ -66,7 +65,7 @@ async fn real_run(catchword: &Catchword, copy: OfACopy) -> anyhow::Result<()> {
 }
 
 /// The migrations are applied in a transaction that is undone, so that the statements can be asked for.
-async fn dry_run(catchword: &Catchword) -> anyhow::Result<()> {
+async fn dry_run(catchword: &Catchword) -> anyhow::Result<End> {
     let mut transaction = database::begin(catchword.pool()).await?;
     collection::refuse_standby(&mut transaction).await?;
     let pending = migrate::pending(&mut transaction).await?;
@@ -85,7 +84,13 @@ async fn dry_run(catchword: &Catchword) -> anyhow::Result<()> {
             say(format_args!("--   {line}\n"))?;
         }
     }
+    let installation = collection::installation(&mut transaction).await?;
     transaction.rollback().await?;
     eprintln!("nothing was changed; triggers that are in place already are replaced only if they differ");
-    Ok(())
+    // whether it takes the mapping is known when the index is made, which comes before any table is attached
+    if let Err(error) = catchword.check_indices(installation).await {
+        eprintln!("catchword migrate would fail: {error}");
+        return Ok(End::Not);
+    }
+    Ok(End::Done)
 }

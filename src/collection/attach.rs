@@ -29,32 +29,42 @@ pub enum Attached {
 /// nothing behind, because the view is looked at before the commit.
 pub async fn attach(pool: &PgPool, config: &config::Collection) -> Result<Attached, Error> {
     require_table(&mut *pool.acquire().await?, config).await?;
-    let done: String = with_lock_retries(pool, &config.table, async |connection: &mut PgConnection| {
-        let done = sqlx::query_scalar(include_str!("attach.sql"))
-            .bind(&config.name)
-            .bind(&config.table)
-            .bind(&config.key)
-            .bind(&config.view)
-            .bind(&config.revision)
-            .bind(&config.watch)
-            .bind(touches(config))
-            .bind(delay(config))
-            .bind(json!(config.scopes))
-            .bind(&config.period)
-            .bind(&config.unwatched)
-            .fetch_one(&mut *connection)
-            .await?;
-        let attached = load(&mut *connection, config, "").await?;
-        check::check_view(connection, config, &attached).await?;
-        watched::check_watched(config, &attached)?;
-        Ok(done)
-    })
-    .await?;
+    let work = async |connection: &mut PgConnection| attach_in(connection, config).await;
+    let done = with_lock_retries(pool, &config.table, End::Commit, work).await?;
     Ok(match done.as_str() {
         "unchanged" => Attached::Unchanged,
         "changed" => Attached::Changed,
         _ => Attached::Stale(done),
     })
+}
+
+/// Attaches and undoes it: every refusal is heard before anything is made for the collection elsewhere.
+pub async fn try_attach(pool: &PgPool, config: &config::Collection) -> Result<(), Error> {
+    require_table(&mut *pool.acquire().await?, config).await?;
+    let work = async |connection: &mut PgConnection| attach_in(connection, config).await;
+    with_lock_retries(pool, &config.table, End::Rollback, work).await?;
+    Ok(())
+}
+
+async fn attach_in(connection: &mut PgConnection, config: &config::Collection) -> Result<String, Error> {
+    let done = sqlx::query_scalar(include_str!("attach.sql"))
+        .bind(&config.name)
+        .bind(&config.table)
+        .bind(&config.key)
+        .bind(&config.view)
+        .bind(&config.revision)
+        .bind(&config.watch)
+        .bind(touches(config))
+        .bind(delay(config))
+        .bind(json!(config.scopes))
+        .bind(&config.period)
+        .bind(&config.unwatched)
+        .fetch_one(&mut *connection)
+        .await?;
+    let attached = load(&mut *connection, config, "").await?;
+    check::check_view(connection, config, &attached).await?;
+    watched::check_watched(config, &attached)?;
+    Ok(done)
 }
 
 /// The SQL that attaching would run, after the same refusals.
@@ -89,7 +99,7 @@ pub async fn set_targets(pool: &PgPool, collection: &str, index: &str) -> Result
 
 /// Undoes an attachment; the sentence says what stays.
 pub async fn detach(pool: &PgPool, collection: &str) -> Result<String, Error> {
-    with_lock_retries(pool, collection, async |connection: &mut PgConnection| {
+    with_lock_retries(pool, collection, End::Commit, async |connection: &mut PgConnection| {
         Ok(sqlx::query_scalar(include_str!("detach.sql")).bind(collection).fetch_one(connection).await?)
     })
     .await
@@ -108,14 +118,29 @@ async fn require_table(connection: &mut PgConnection, config: &config::Collectio
     )))
 }
 
-async fn with_lock_retries<T>(pool: &PgPool, what: &str, work: impl AsyncFn(&mut PgConnection) -> Result<T, Error>) -> Result<T, Error> {
+/// How a transaction ends that went well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Commit,
+    Rollback,
+}
+
+async fn with_lock_retries<T>(
+    pool: &PgPool,
+    what: &str,
+    end: End,
+    work: impl AsyncFn(&mut PgConnection) -> Result<T, Error>,
+) -> Result<T, Error> {
     let mut tries = 0;
     loop {
         let mut transaction = database::begin(pool).await?;
         sqlx::query(LOCK_TIMEOUT).execute(&mut *transaction).await?;
         match work(&mut transaction).await {
             Ok(done) => {
-                transaction.commit().await?;
+                match end {
+                    End::Commit => transaction.commit().await?,
+                    End::Rollback => transaction.rollback().await?,
+                }
                 return Ok(done);
             }
             Err(error) if is_lock_timeout(&error) && tries < TRIES => {
@@ -135,6 +160,18 @@ async fn with_lock_retries<T>(pool: &PgPool, what: &str, work: impl AsyncFn(&mut
 /// Lock not available; a deadlock that was resolved at our cost.
 fn is_lock_timeout(error: &Error) -> bool {
     error.sqlstate().is_some_and(|code| code == "55P03" || code == "40P01")
+}
+
+/// What the configuration says of how a collection is attached, beside its names.
+pub(super) fn said(config: &config::Collection) -> Value {
+    json!({
+        "watch": config.watch,
+        "touches": touches(config),
+        "delay": delay(config),
+        "scopes": config.scopes,
+        "period": config.period,
+        "revision": config.revision,
+    })
 }
 
 fn touches(config: &config::Collection) -> Value {

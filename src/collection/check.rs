@@ -10,6 +10,14 @@ use super::{Collection, KeyType, plan, repair};
 use crate::Error;
 use crate::config;
 
+/// Whether the plan of the look-up could be judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    ByPlan,
+    /// The table has so few rows that its plan says nothing.
+    TooSmall,
+}
+
 /// A standby lags and cannot be written: what it shows is not what was committed.
 pub async fn refuse_standby(connection: &mut PgConnection) -> Result<(), Error> {
     if sqlx::query_scalar(include_str!("is_standby.sql")).fetch_one(connection).await? {
@@ -40,7 +48,7 @@ pub(super) async fn check_reading(
     connection: &mut PgConnection,
     config: &config::Collection,
     collection: &Collection,
-) -> Result<(), Error> {
+) -> Result<Judged, Error> {
     check_columns(connection, config, collection).await?;
     let keys = sample(connection, collection).await?;
     check_plan(connection, config, collection, &keys).await
@@ -94,16 +102,18 @@ async fn sample(connection: &mut PgConnection, collection: &Collection) -> Resul
     Ok(keys)
 }
 
-/// With sequential scans discouraged, one that is still in the plan has no other way: it would be taken once per batch.
+/// With sequential scans discouraged, one that is still in the plan has no other way: it would be taken once per batch. Only large tables
+/// are judged: in one of a few rows every index costs the same, and a right view would be refused by chance.
 async fn check_plan(
     connection: &mut PgConnection,
     config: &config::Collection,
     collection: &Collection,
     keys: &[String],
-) -> Result<(), Error> {
-    let mut large: HashSet<String> =
+) -> Result<Judged, Error> {
+    let large: HashSet<String> =
         sqlx::query_scalar(include_str!("large_tables.sql")).fetch_all(&mut *connection).await?.into_iter().collect();
-    large.insert(config.table.rsplit('.').next().unwrap_or(&config.table).trim_matches('"').to_owned());
+    let own = config.table.rsplit('.').next().unwrap_or(&config.table).trim_matches('"');
+    let judged = if large.contains(own) { Judged::ByPlan } else { Judged::TooSmall };
     sqlx::query("set local enable_seqscan = off").execute(&mut *connection).await?;
     let row = with_keys(filled(&collection.statements.explain).bind(&config.name), collection.key_type, keys)
         .bind(i64::MAX)
@@ -113,7 +123,7 @@ async fn check_plan(
         .map_err(|error| Error::View(format!("{} of collection {}: {error}", config.view, config.name)))?;
     let explained: Value = row.try_get(0)?;
     match plan::reads_whole(&explained, &large) {
-        None => Ok(()),
+        None => Ok(judged),
         Some(table) => Err(Error::Refused(format!(
             "collection {}: the view {} reads the whole of {table} for each batch; take the key as the bare column, and related rows by scalar subselect or lateral with an index, not by a grouped subquery, a CTE used twice, a window or a limit",
             config.name, config.view

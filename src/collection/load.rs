@@ -8,8 +8,7 @@ use uuid::Uuid;
 
 use super::copy::copy;
 use super::statements::Statements;
-use super::{Collection, KeyType};
-
+use super::{Collection, KeyType, attach};
 use crate::Error;
 use crate::config;
 use crate::database::Question;
@@ -72,13 +71,14 @@ fn broken(rows: &[PgRow]) -> Result<BTreeMap<String, bool>, Error> {
 
 /// Binds what the configuration says of collections, for `catchword.attached`.
 pub(crate) fn bind<'c>(question: Question, configs: impl IntoIterator<Item = &'c config::Collection>) -> Question {
-    let mut said = [const { Vec::new() }; 4];
+    let (mut names, mut settings) = ([const { Vec::new() }; 4], Vec::new());
     for config in configs {
-        for (list, name) in said.iter_mut().zip([&config.name, &config.table, &config.key, &config.view]) {
+        for (list, name) in names.iter_mut().zip([&config.name, &config.table, &config.key, &config.view]) {
             list.push(name.clone());
         }
+        settings.push(attach::said(config));
     }
-    said.into_iter().fold(question, Question::bind)
+    names.into_iter().fold(question, Question::bind).bind(settings)
 }
 
 fn read(rows: &[PgRow], config: &config::Collection, prefix: &str) -> Result<Collection, Error> {
@@ -89,7 +89,9 @@ fn read(rows: &[PgRow], config: &config::Collection, prefix: &str) -> Result<Col
         return Err(copy(&original));
     }
     if row.try_get::<Option<String>, _>("table_name")?.is_none() {
-        return Err(Error::Refused(format!("the table of collection {name} is gone; run: catchword detach {name}")));
+        return Err(Error::Refused(format!(
+            "the table of collection {name} is gone; put it back from your backup, or if it is not needed any more run: catchword detach {name}"
+        )));
     }
     if !row.try_get::<bool, _>("view_exists")? {
         return Err(Error::Refused(format!(
@@ -106,6 +108,7 @@ fn read(rows: &[PgRow], config: &config::Collection, prefix: &str) -> Result<Col
         period: row.try_get("period")?,
         paused: row.try_get("paused")?,
         problems: row.try_get("problems")?,
+        unmigrated: row.try_get("unmigrated")?,
         view_changed: row.try_get("view_changed")?,
         rebuilding: row.try_get("rebuilding")?,
         installation: row.try_get("installation")?,
@@ -117,6 +120,12 @@ fn read(rows: &[PgRow], config: &config::Collection, prefix: &str) -> Result<Col
 }
 
 impl Collection {
+    /// What differs between the configuration and the database, and what to do; none: nothing.
+    pub fn not_migrated(&self) -> Option<String> {
+        let differ = self.unmigrated.join(", ");
+        (!differ.is_empty()).then(|| format!("{differ}: the configuration says otherwise than the database has it; run: catchword migrate"))
+    }
+
     /// Refuses what cannot be served as it is.
     fn check(self) -> Result<Collection, Error> {
         self.check_targets()?;
@@ -142,7 +151,14 @@ impl Collection {
 
 /// A problem with what helps: most of them `migrate` repairs, some name the command themselves.
 pub fn with_remedy(problem: &str) -> String {
-    if problem.contains("; run \"") { problem.to_owned() } else { format!("{problem}; run: catchword migrate") }
+    if problem.contains("; run \"") {
+        problem.to_owned()
+    } else if problem.ends_with(" has row security") {
+        // migrate would refuse it too
+        format!("{problem}, and such tables cannot be served yet; catchword doctor says what is safe")
+    } else {
+        format!("{problem}; run: catchword migrate")
+    }
 }
 
 /// `annotation-000001` is an index of `annotation`.

@@ -18,9 +18,9 @@ mod targets;
 mod wants;
 mod watched;
 
-pub use attach::{Attached, attach, attach_statements, detach, set_targets};
+pub use attach::{Attached, attach, attach_statements, detach, set_targets, try_attach};
 pub use bodies::{Built, Document, ROUND_BYTES};
-pub use check::{refuse_standby, standby};
+pub use check::{Judged, refuse_standby, standby};
 pub use copy::{OfACopy, previous_installation, taken_over};
 pub use key::{KeyType, MAX_KEY_BYTES, SENTINEL, no_id};
 pub use keys::Keys;
@@ -55,6 +55,8 @@ pub struct Collection {
     pub paused: Option<String>,
     /// What is wrong with what the promises rest on: triggers, columns, the view. Empty: nothing.
     pub problems: Vec<String>,
+    /// Settings that the configuration has otherwise than it was attached with. Nothing is held up by it.
+    pub unmigrated: Vec<String>,
     /// Has the definition of the view (or of a view or function below it) changed since every document was built?
     pub view_changed: bool,
     /// Is a rebuild of it not over yet?

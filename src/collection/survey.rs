@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use sqlx::{Connection, FromRow, PgConnection, Row};
 
+use super::check::{self, Judged};
 use super::repair::draw;
 use super::statements::{filled, with_keys};
-use super::{Collection, Unbuildable, check};
+use super::{Collection, Unbuildable};
 use crate::{Error, config};
 
 /// Pages at the table's end, and in the sample: some megabytes.
@@ -28,6 +29,8 @@ pub struct Highest {
 pub struct Survey {
     /// Keys that were asked for.
     pub looked: usize,
+    /// Could the plan of the look-up be judged?
+    pub plan: Judged,
     /// What is wrong with its columns, its plan, or all of it.
     pub faults: Vec<String>,
     pub unbuildable: Vec<Unbuildable>,
@@ -72,6 +75,7 @@ impl Collection {
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         let mut survey = Survey {
             looked: keys.len(),
+            plan: Judged::TooSmall,
             faults: Vec::new(),
             unbuildable: Vec::new(),
             returned: 0,
@@ -83,7 +87,7 @@ impl Collection {
         let checked = check::check_reading(&mut transaction, config, self).await;
         transaction.rollback().await?;
         match checked {
-            Ok(()) => {}
+            Ok(judged) => survey.plan = judged,
             Err(Error::Refused(why) | Error::View(why)) => {
                 survey.faults.push(why);
                 return Ok(survey);

@@ -31,12 +31,12 @@ impl DatabaseUrl {
         self
     }
 
-    /// The last one counts, under either name, as for sqlx.
     /// Does the connection leave this machine?
     pub fn is_remote(&self) -> bool {
         matches!(self.host, Host::Remote(_))
     }
 
+    /// The last one counts, under either name, as for sqlx.
     fn sslmode(&self) -> Option<String> {
         let modes = self.url.query_pairs().filter(|(key, _)| key == "sslmode" || key == "ssl-mode");
         modes.last().map(|(_, mode)| mode.to_ascii_lowercase())

@@ -32,6 +32,7 @@ pub(super) async fn look(connection: &mut PgConnection, config: &config::Collect
     let problems = collection::problems(connection, config).await?;
     let highest = attached.highest_revision(connection).await?;
     let mut lines = triggers(&problems);
+    lines.push(configured(&attached.unmigrated));
     lines.extend([shape(&table), replication(&table), security(&table), revisions(&highest), indexes(&table)]);
     Ok(lines)
 }
@@ -48,7 +49,7 @@ fn triggers(problems: &[String]) -> Vec<Line> {
         let fix = if problem.contains(" fires after ") {
             "give that trigger a name that sorts before zzz_catchword_revision: alter trigger … rename to …"
         } else if problem.ends_with(" has row security") {
-            "run: alter table … disable row level security; a hidden row would look deleted"
+            "leave row security on, and let go of the table until catchword can serve it: catchword detach NAME; a hidden row would look deleted"
         } else if problem.starts_with("the configuration says") {
             "correct the configuration, or run: catchword migrate, then catchword reindex --all"
         } else {
@@ -58,6 +59,19 @@ fn triggers(problems: &[String]) -> Vec<Line> {
     };
     let says = |problem: &str| problem.split_once("; run \"").map_or(problem, |(says, _)| says).to_owned();
     problems.iter().map(|problem| fail("triggers", says(problem), fix(problem))).collect()
+}
+
+/// Triggers do what they were made for: without the new `touches` or `watch` documents stay as they were.
+fn configured(unmigrated: &[String]) -> Line {
+    if unmigrated.is_empty() {
+        return ok("configured", "the database has what the configuration says");
+    }
+    let says = format!("{}: the configuration says otherwise than the database has it", unmigrated.join(", "));
+    let rests_on = |what: &String| ["touches", "watch", "revision"].contains(&what.as_str());
+    match unmigrated.iter().any(rests_on) {
+        true => fail("configured", says, "run: catchword migrate"),
+        false => warn("configured", says, "run: catchword migrate"),
+    }
 }
 
 fn shape(table: &Table) -> Line {
@@ -88,7 +102,7 @@ fn security(table: &Table) -> Line {
         secured => warn(
             "row security",
             format!("the view reads {}, which has policies: where one applies to the view's owner, every look fails", secured.join(", ")),
-            "let the view's owner own that table, or bypass its policies: alter role … bypassrls",
+            "let the role that owns that table own the view; never give an application's role bypassrls for it",
         ),
     }
 }
@@ -151,6 +165,8 @@ mod tests {
             assert_eq!(judged.level, Level::Ok, "{judged:?}");
         }
         assert_eq!(triggers(&[])[0].level, Level::Ok);
+        let level = |what: &[&str]| configured(&what.iter().map(|what| (*what).to_owned()).collect::<Vec<_>>()).level;
+        assert_eq!((level(&[]), level(&["delay"]), level(&["delay", "watch"])), (Level::Ok, Level::Warn, Level::Fail));
         for changed in [Table { partitioned: true, ..table() }, Table { inherits: true, ..table() }, Table { unlogged: true, ..table() }] {
             assert_eq!(shape(&changed).level, Level::Fail, "{changed:?}");
         }

@@ -11,7 +11,22 @@ pub(super) async fn look(connection: &mut PgConnection, configured: &[String]) -
     let elsewhere = living.iter().flat_map(|worker| worker.collections.iter().cloned());
     let served: Vec<String> = configured.iter().cloned().chain(elsewhere).collect();
     let unserved = job::unserved(connection, &served).await?;
-    Ok(judge(&unserved, &living, env!("CARGO_PKG_VERSION")))
+    let ahead = job::dated_ahead(connection, configured).await?;
+    let mut lines = judge(&unserved, &living, env!("CARGO_PKG_VERSION"));
+    lines.push(clock(&ahead));
+    Ok(lines)
+}
+
+/// Jobs that were made while Postgres' clock was ahead.
+fn clock(ahead: &[String]) -> Line {
+    match ahead {
+        [] => ok("clock", "no job is dated in the future"),
+        ahead => warn(
+            "clock",
+            format!("{} has jobs that are dated in the future, because Postgres' clock was ahead", ahead.join(", ")),
+            "keep that clock right (ntp); a worker makes them due at its next tick",
+        ),
+    }
 }
 
 fn judge(unserved: &[String], living: &[WorkerRow], version: &str) -> Vec<Line> {
@@ -20,7 +35,7 @@ fn judge(unserved: &[String], living: &[WorkerRow], version: &str) -> Vec<Line> 
         unserved => warn(
             "served",
             format!("{} has jobs, is not in this configuration, and no living worker serves it: they stay", unserved.join(", ")),
-            "put it into the configuration of a worker, or let go of it: catchword detach NAME",
+            "start the worker whose configuration has it; only if nobody needs it any more: catchword detach NAME, which forgets its jobs",
         ),
     };
     let other = living.iter().find(|worker| worker.version != version);
@@ -49,6 +64,7 @@ mod tests {
             collections: Vec::new(),
             blocked: serde_json::Value::Null,
             breaker: "closed".into(),
+            trouble: None,
             seen_seconds_ago: 1.0,
             passed_seconds_ago: 1.0,
         };
@@ -57,5 +73,6 @@ mod tests {
         assert_eq!(levels(&[], &[]), [Level::Ok, Level::Ok]);
         assert_eq!(levels(&["x".into()], &[worker("2")]), [Level::Warn, Level::Ok]);
         assert_eq!(levels(&[], &[worker("1")]), [Level::Ok, Level::Warn]);
+        assert_eq!((clock(&[]).level, clock(&["x".into()]).level), (Level::Ok, Level::Warn));
     }
 }

@@ -22,6 +22,18 @@ pub struct Census {
     pub oldest_live_seconds: Option<f64>,
     /// The same of reindexes, audits and large changes, which stand behind them.
     pub oldest_bulk_seconds: Option<f64>,
+    /// How long ago the oldest change was made that is due or was put off, by a clock that no postponement moves; none: none is. Live writes only.
+    pub oldest_change_seconds: Option<f64>,
+    /// For how long jobs have been due of which none has moved, as ticks saw it; none: they move, or there are none.
+    pub still_seconds: Option<f64>,
+    /// Why, if it is known.
+    pub still_why: Option<String>,
+    /// Changes of related rows whose touch failed and will be tried again.
+    pub failing_touches: i64,
+    /// How long ago the oldest of them was made.
+    pub failing_touch_seconds: Option<f64>,
+    /// What it failed of.
+    pub failing_touch_error: Option<String>,
     /// Are there too many to be counted? Then due, waiting and dead are what the planner makes of its statistics, or of a sample where those are
     /// old.
     pub estimated: bool,

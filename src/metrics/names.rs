@@ -81,6 +81,21 @@ pub(super) static OLDEST_DUE: Level = Level::new(
     &["collection", "priority"],
     "How long the oldest due job has been due, claimed ones included; 0: nothing is due. live: priority 1, the writes. bulk: what stands behind them.",
 );
+pub(super) static OLDEST_CHANGE: Level = Level::new(
+    "catchword_oldest_change_seconds",
+    COLLECTION,
+    "How long ago the oldest change was made that is due or was put off; 0: none is. Counted from enqueued_at, which no postponement moves. Live writes only; what waits for its delay is not old.",
+);
+pub(super) static NO_PROGRESS: Level = Level::new(
+    "catchword_no_progress_seconds",
+    COLLECTION,
+    "For how long ticks have seen due jobs of which none was written, settled, pushed back or buried; 0: they move, or there are none.",
+);
+pub(super) static FAILING_TOUCHES: Level = Level::new(
+    "catchword_failing_touches",
+    COLLECTION,
+    "Changes of related rows that could not be passed on to the rows that refer to them, and will be tried again.",
+);
 pub(super) static SCHEDULED: Level = Level::counted(
     "catchword_jobs_scheduled_total",
     &[],
@@ -124,6 +139,11 @@ pub(super) static LOST_WRITES: Level = Level::new(
     COLLECTION,
     "1 when an index went back behind what it had acknowledged, or is another under the old name, until ten minutes after an audit with repair came to its end.",
 );
+pub(super) static SWITCHED: Level = Level::new(
+    "catchword_server_switched",
+    COLLECTION,
+    "1 when Postgres is another server or timeline than before, or its sequence went back, so that commits may be lost; until an audit with content and repair or a whole reindex came to its end.",
+);
 pub(super) static SWEPT: Count = Count::new("catchword_tombstones_swept_total", COLLECTION, "Old tombstones that were removed.");
 
 pub(super) static BREAKER: Level =
@@ -142,6 +162,9 @@ pub(super) static CPU: Level = Level::counted("catchword_process_cpu_seconds_tot
 pub(super) static ALL: &[&Metric] = &[
     &JOBS.metric,
     &OLDEST_DUE.metric,
+    &OLDEST_CHANGE.metric,
+    &NO_PROGRESS.metric,
+    &FAILING_TOUCHES.metric,
     &SCHEDULED.metric,
     &SETTLED.metric,
     &PUSHED_BACK.metric,
@@ -174,6 +197,7 @@ pub(super) static ALL: &[&Metric] = &[
     &AUDIT_REPAIRED.metric,
     &AUDIT_RUNNING.metric,
     &LOST_WRITES.metric,
+    &SWITCHED.metric,
     &SWEPT.metric,
     &UP.metric,
     &DEAD_TUPLES.metric,

@@ -7,12 +7,14 @@ use opentelemetry::KeyValue;
 
 use super::instrument::Level;
 use super::names::{
-    AUDIT_DIFFERENCES, AUDIT_FINISHED, AUDIT_REPAIRED, AUDIT_RUNNING, BLOCKED, BREAKER, BUILD, CPU, DEAD_TUPLES, HELD_BACK, INDEX_BYTES,
-    JOBS, LAST_PASS, LOST_WRITES, MEMORY, OLDEST_DUE, PAUSED, PAUSED_SECONDS, REBUILD_PROGRESS, REBUILD_STAGE, SCHEDULED, TABLE_BYTES, UP,
+    AUDIT_DIFFERENCES, AUDIT_FINISHED, AUDIT_REPAIRED, AUDIT_RUNNING, BLOCKED, BREAKER, BUILD, CPU, DEAD_TUPLES, FAILING_TOUCHES,
+    HELD_BACK, INDEX_BYTES, JOBS, LAST_PASS, LOST_WRITES, MEMORY, NO_PROGRESS, OLDEST_CHANGE, OLDEST_DUE, PAUSED, PAUSED_SECONDS,
+    REBUILD_PROGRESS, REBUILD_STAGE, SCHEDULED, SWITCHED, TABLE_BYTES, UP,
 };
 use super::reading::Reading;
 use super::{process, record};
 use crate::audit::Kind;
+use crate::job::Census;
 use crate::rebuild::{Stage, Standing};
 use crate::sync::{Scope, State};
 use crate::{Catchword, Inner, config};
@@ -84,6 +86,17 @@ fn watch_the_queue(catchword: &Catchword) {
             }
         }
     });
+    for (level, of) in [
+        (&OLDEST_CHANGE, (|census| census.oldest_change_seconds.unwrap_or(0.0)) as fn(&Census) -> f64),
+        (&NO_PROGRESS, |census| census.still_seconds.unwrap_or(0.0)),
+        (&FAILING_TOUCHES, |census| census.failing_touches as f64),
+    ] {
+        read(level, catchword, move |reading, say| {
+            for (name, census) in &reading.censuses {
+                say(of(census), &[collection(name)]);
+            }
+        });
+    }
     read(&PAUSED, catchword, |reading, say| {
         for (name, seconds) in &reading.pauses {
             say(f64::from(seconds.is_some()), &[collection(name)]);
@@ -142,6 +155,11 @@ fn watch_the_audits(catchword: &Catchword) {
     read(&AUDIT_RUNNING, catchword, |reading, say| {
         for (name, verified) in &reading.verified {
             say(f64::from(verified.running), &[collection(name)]);
+        }
+    });
+    read(&SWITCHED, catchword, |reading, say| {
+        for (name, verified) in &reading.verified {
+            say(f64::from(verified.switched.is_some()), &[collection(name)]);
         }
     });
     read(&LOST_WRITES, catchword, |reading, say| {

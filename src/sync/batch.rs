@@ -138,7 +138,10 @@ fn note_health(
     let mut faults = faults.into_iter();
     let readers = faults.next().flatten();
     match &readers {
-        Some(answer) => inner.breakers.note(name, answer),
+        Some(answer) => {
+            inner.breakers.note(name, answer);
+            outcome.unanswered = Some(answer.to_string());
+        }
         None => inner.breakers.succeeded(name),
     }
     for (target, fault) in collection.targets.iter().skip(1).zip(faults) {

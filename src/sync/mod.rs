@@ -31,20 +31,23 @@ pub(crate) use measured::{Measured, OBJECTIVE_SECONDS};
 pub use outcome::Outcome;
 pub use pace::Pace;
 pub(crate) use touches::Steps;
-pub(crate) use worker::{ABSENT_SECONDS, host};
+pub(crate) use worker::{ABSENT_SECONDS, STILL_SECONDS, host};
 pub use worker::{Worker, WorkerRow, workers};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use sqlx::PgConnection;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::collection::refuse_standby;
+use crate::catchword::Turns;
+use crate::collection::{Collection, refuse_standby};
 use crate::config::CANARY;
+use crate::job::{self, FirstDue};
 use crate::{Catchword, Error, metrics};
 use walk::{Claimed, Look, Turn, Walks};
 
@@ -60,20 +63,62 @@ impl Catchword {
     pub async fn sync(&self, name: &str, collections: &[&str]) -> Result<Outcome, Error> {
         self.note_server().await?;
         self.refresh().await?;
-        self.pass(name, collections, Trial::Allowed, &CancellationToken::new()).await
+        let mut outcome = self.pass(name, collections, Trial::Allowed, &CancellationToken::new()).await?;
+        outcome.stood = self.what_stood(collections, &outcome).await?.stood;
+        Ok(outcome)
     }
 
     /// Passes until one neither writes nor settles anything.
     pub async fn drain(&self, name: &str, collections: &[&str]) -> Result<Outcome, Error> {
         let mut all = self.sync(name, collections).await?;
+        let mut turns = Turns { stood: std::mem::take(&mut all.stood), ..Turns::default() };
         loop {
             let outcome = self.pass(name, collections, Trial::Over, &CancellationToken::new()).await?;
+            // what was postponed in one pass is not due in the next, and stood all the same; what moved in any of them did not stand
+            turns.add(self.what_stood(collections, &outcome).await?);
             let moved = outcome.moved();
             all.add(outcome);
             if !moved {
+                all.stood = turns.stood;
                 return Ok(all);
             }
         }
+    }
+
+    /// After a pass: collections of which jobs are due and none moved, and why. Those that the outcome names already are left out.
+    async fn what_stood(&self, collections: &[&str], outcome: &Outcome) -> Result<Turns, Error> {
+        let Turns { moved, mut stood } = self.inner.take_turns();
+        let mut connection = self.inner.pool.acquire().await?;
+        if !moved.is_empty() {
+            let names: Vec<&String> = moved.iter().collect();
+            sqlx::query(include_str!("note_moved.sql")).bind(names).execute(&mut *connection).await?;
+        }
+        let mut found = BTreeMap::new();
+        for collection in self.loaded(collections).iter().filter(|collection| !moved.contains(&collection.name)) {
+            let name = &collection.name;
+            let told = outcome.breaker.is_some() || outcome.blocked.contains_key(name) || outcome.refusing.contains_key(name);
+            let claimed = stood.remove(name);
+            if told || claimed.is_none() && job::first_due(&mut connection, name).await?.is_none() {
+                continue;
+            }
+            found.insert(name.clone(), self.why_stood(&mut connection, collection, claimed).await?);
+        }
+        Ok(Turns { moved, stood: found })
+    }
+
+    async fn why_stood(&self, connection: &mut PgConnection, collection: &Collection, claimed: Option<String>) -> Result<String, Error> {
+        if let Some(why) = &collection.paused {
+            return Ok(format!("it is paused {why}; go on with: catchword resume {}", collection.name));
+        }
+        match claimed {
+            Some(why) if !why.is_empty() => return Ok(why),
+            Some(_) => return Ok("they were claimed and left as they are; catchword explain tells what both sides have of one key".into()),
+            None => {}
+        }
+        Ok(match job::first_due(connection, &collection.name).await? {
+            Some(FirstDue { last_error: Some(error), .. }) => error,
+            _ => "another session has them locked, a worker perhaps; the runbook of CatchwordNoProgress has the query that names it".into(),
+        })
     }
 
     /// Refuses a standby, and raises the sequence where numbers may be given twice: before anything is written.
@@ -169,6 +214,7 @@ impl Catchword {
                         self.begin_again(walks, &collection.name).await?;
                     }
                     metrics::record_batch(&collection.name, &done, &measured);
+                    self.inner.note_turn(&collection.name, done.moved() || done.pushed_back > 0, done.unanswered.as_deref());
                     let (blocked, refusing) = (done.blocked.get(&collection.name), done.refusing.get(&collection.name));
                     self.inner.note_fault(&collection.name, blocked, refusing);
                     let mut walks = walks.lock().await;
@@ -187,6 +233,7 @@ impl Catchword {
                 Err(error) if matches!(error.sqlstate().as_deref(), Some("57014" | "25P04" | "55P03" | "40P01")) => {
                     self.inner.pace.slower();
                     tracing::warn!(collection = collection.name, "the next batch is smaller: {error}");
+                    self.inner.note_turn(&collection.name, false, Some(&error.to_string()));
                     walks.lock().await.end(&collection.name);
                 }
                 Err(error) => return Err(error),

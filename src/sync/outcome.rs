@@ -43,8 +43,14 @@ pub struct Outcome {
     /// Collections of which over half of a batch was refused with one error, and the error: the view or the mapping is at fault, so
     /// nobody is charged. What is not refused goes on.
     pub refusing: BTreeMap<String, String>,
+    /// Collections of which jobs were due and none moved, and why. Only [`sync`](crate::Catchword::sync) and
+    /// [`drain`](crate::Catchword::drain) say so: a worker judges by more than one pass.
+    pub stood: BTreeMap<String, String>,
     /// Why nothing is sent to Elasticsearch at the moment, if so.
     pub breaker: Option<String>,
+    /// What Elasticsearch last failed of, if it did.
+    #[serde(skip)]
+    pub unanswered: Option<String>,
     /// Of those claimed, the canary's: they are no news as long as all is well.
     #[serde(skip)]
     pub canary: u64,
@@ -71,9 +77,9 @@ impl Outcome {
         self.claimed == self.canary && unusual == 0
     }
 
-    /// Can everything be worked on?
+    /// Can everything be worked on, and did what is due move?
     pub fn is_well(&self) -> bool {
-        self.blocked.is_empty() && self.refusing.is_empty() && self.breaker.is_none()
+        self.blocked.is_empty() && self.refusing.is_empty() && self.breaker.is_none() && self.stood.is_empty()
     }
 
     /// Counts a key's verdict.
@@ -104,7 +110,9 @@ impl Outcome {
         }
         self.blocked.extend(other.blocked);
         self.refusing.extend(other.refusing);
+        self.stood.extend(other.stood);
         self.breaker = other.breaker.or(self.breaker.take());
+        self.unanswered = other.unanswered.or(self.unanswered.take());
     }
 }
 
@@ -132,6 +140,9 @@ impl fmt::Display for Outcome {
         }
         for (collection, error) in &self.refusing {
             write!(f, "; over half of a batch of {collection} is refused with one error, nobody is charged: {error}")?;
+        }
+        for (collection, why) in &self.stood {
+            write!(f, "; jobs of {collection} are due and none moved: {why}")?;
         }
         if let Some(why) = &self.breaker {
             write!(f, "; elasticsearch is left alone for a while: {why}")?;

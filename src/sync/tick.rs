@@ -1,7 +1,11 @@
 //! The beginning of a tick: one question, however many collections there are, that also is the worker's sign of life.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
 use serde_json::Value;
 use sqlx::Row;
+use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::{host, say_switched};
@@ -10,7 +14,7 @@ use crate::database::{Kept, Question};
 use crate::{Catchword, Error};
 
 /// What a worker shows of itself, for `status` and the alarms.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Sign {
     pub id: Uuid,
     pub collections: Vec<String>,
@@ -19,12 +23,32 @@ pub(super) struct Sign {
     pub breaker: String,
     /// A pass has succeeded since the last sign.
     pub passed: bool,
+    /// What the last tick failed of.
+    pub trouble: Option<String>,
+    /// Collections of which jobs moved since the last sign.
+    pub moved: Vec<String>,
+    /// Collections of which jobs were claimed since the last sign and none moved, and why.
+    pub stood: Value,
+}
+
+/// What a tick found.
+pub(super) struct Ticked {
+    /// Some collection may have jobs that are due; false: none has, and that was the pass.
+    pub due: bool,
+    /// Collections with due jobs of which none has moved for a while.
+    pub standing_still: BTreeMap<String, Standstill>,
+}
+
+/// For how long nothing has moved, and why if somebody knows.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Standstill {
+    pub seconds: f64,
+    pub why: Option<String>,
 }
 
 impl Catchword {
     /// Begins a tick: notes which server this is, reads the collections anew, tends rebuilds and looks for drift, and gives a sign of life.
-    /// True: some collection may have jobs that are due; false: none has, and that was the pass.
-    pub(super) async fn begin_tick(&self, kept: &Kept, sign: &Sign) -> Result<bool, Error> {
+    pub(super) async fn begin_tick(&self, kept: &Kept, sign: &Sign) -> Result<Ticked, Error> {
         let inner = &self.inner;
         let question = || collection::bind(sign.bind(sqlx::query(include_str!("tick.sql"))), inner.config.served());
         let rows = kept.ask(&inner.pool, question).await?;
@@ -46,7 +70,12 @@ impl Catchword {
             self.tend_rebuilds().await?;
         }
         self.note_drift().await;
-        Ok(!first.try_get::<Vec<String>, _>("due")?.is_empty())
+        match first.try_get("brought_back")? {
+            0_i64 => {}
+            jobs => tracing::warn!(jobs, "{jobs} jobs were dated in the future, because Postgres' clock was ahead; they are due now"),
+        }
+        let standing_still = first.try_get::<Option<Json<_>>, _>("standing_still")?.map(|Json(still)| still).unwrap_or_default();
+        Ok(Ticked { due: !first.try_get::<Vec<String>, _>("due")?.is_empty(), standing_still })
     }
 
     /// A sign of life and nothing else.
@@ -57,6 +86,12 @@ impl Catchword {
 }
 
 impl Sign {
+    /// Does it say the same of how the worker is? What happened since the last one is left out.
+    pub fn is_as(&self, other: &Sign) -> bool {
+        let how = |sign: &Sign| (sign.collections.clone(), sign.troubles.clone(), sign.breaker.clone(), sign.trouble.clone());
+        how(self) == how(other)
+    }
+
     fn bind(&self, question: Question) -> Question {
         question
             .bind(self.id)
@@ -66,5 +101,8 @@ impl Sign {
             .bind(self.troubles.clone())
             .bind(self.breaker.clone())
             .bind(self.passed)
+            .bind(self.trouble.clone())
+            .bind(self.moved.clone())
+            .bind(self.stood.clone())
     }
 }

@@ -46,6 +46,11 @@ pub(super) async fn step(inner: &Inner, collection: &str) -> Result<Option<u64>,
         true => pace.slower(),
         false => pace.faster(),
     }
+    if touched.is_some() {
+        inner.note_turn(collection, true, None);
+    } else if let Some(why) = &trouble {
+        inner.note_turn(collection, false, Some(why));
+    }
     if trouble.is_some() || touched.is_some() {
         inner.note_touches(collection, trouble.as_ref());
     }

@@ -1,5 +1,6 @@
 //! The loop: wakes at each tick and runs passes until nothing moves, and does the upkeep beside it. Any number of workers may run side by side.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,8 +14,9 @@ use tokio_cron_scheduler::{Job, JobScheduler};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::tick::Sign;
+use super::tick::{Sign, Ticked};
 use super::{Outcome, Trial, canary};
+use crate::catchword::Turns;
 use crate::config::CANARY;
 use crate::database::Kept;
 use crate::upkeep::Upkeep;
@@ -28,8 +30,17 @@ const STUCK: Duration = Duration::from_secs(300);
 /// A worker that was not seen for twice as long as it takes to show itself is gone, or frozen.
 pub(crate) const ABSENT_SECONDS: f64 = 150.0;
 
+/// A tick saw due jobs, and nothing of them has moved for this long: work does not move. It was due for a tick before that, so that this is
+/// said within two minutes. A batch that is slow and succeeds is through by then.
+pub(crate) const STILL_SECONDS: f64 = 60.0;
+/// The same for the worker itself: a little less, so that the next tick says so.
+const STILL: Duration = Duration::from_secs(55);
+
 /// How often a tick that does not end looks around.
 const LOOK_AROUND: Duration = Duration::from_secs(30);
+
+/// What is in the way before the first tick.
+const NO_TICK: &str = "not one tick yet";
 
 /// A worker for collections of a [`Catchword`].
 #[derive(Clone)]
@@ -60,6 +71,10 @@ struct Life {
     shown: Option<Sign>,
     trouble: Option<String>,
     unserved: Option<String>,
+    /// Collections with due jobs of which none moves: since when, and why if somebody knows.
+    still: BTreeMap<String, (Instant, Option<String>)>,
+    /// Those among them that were logged.
+    logged: BTreeSet<String>,
 }
 
 impl Worker {
@@ -67,7 +82,15 @@ impl Worker {
     pub fn new(catchword: Catchword, name: &str, collections: &[&str]) -> Worker {
         let all = catchword.config().served().map(|c| c.name.as_str());
         let collections = all.filter(|name| collections.is_empty() || collections.contains(name)).map(str::to_owned).collect();
-        let life = Life { round: Instant::now(), passed: false, shown: None, trouble: Some("not one tick yet".into()), unserved: None };
+        let life = Life {
+            round: Instant::now(),
+            passed: false,
+            shown: None,
+            trouble: Some(NO_TICK.into()),
+            unserved: None,
+            still: BTreeMap::new(),
+            logged: BTreeSet::new(),
+        };
         Worker {
             catchword,
             name: name.to_owned(),
@@ -94,16 +117,15 @@ impl Worker {
                 // to wait for a tick is not to be stuck, however long it is
                 () = tokio::time::sleep(SIGN_OF_LIFE) => {
                     self.alive();
-                    if let Err(error) = self.renew().await {
-                        tracing::debug!("no sign of life could be given: {error}");
-                    }
+                    self.log_stillness();
+                    self.try_renew().await;
                     continue;
                 }
             }
             // in a task of its own: a panic in a pass does not end the worker
             let (worker, token) = (self.clone(), stop.clone());
             let ticked = tokio::spawn(async move { worker.tick(&token).await }).await;
-            self.note(match ticked {
+            let changed = self.note(match ticked {
                 Ok(Ok(())) => None,
                 Ok(Err(error)) => {
                     metrics::record_failure();
@@ -114,6 +136,10 @@ impl Worker {
                     Some(format!("a pass panicked: {panic}"))
                 }
             });
+            // a tick that failed could not say so itself
+            if changed {
+                self.try_renew().await;
+            }
         }
         _ = clock.shutdown().await;
         self.retire().await;
@@ -172,10 +198,40 @@ impl Worker {
     /// True: something may be due.
     async fn look_around(&self) -> Result<bool, Error> {
         let sign = self.sign();
-        let due = self.catchword.begin_tick(&self.kept, &sign).await?;
+        let Ticked { due, standing_still } = self.catchword.begin_tick(&self.kept, &sign).await?;
+        let now = Instant::now();
+        let since = |seconds: f64| now.checked_sub(Duration::try_from_secs_f64(seconds).unwrap_or_default()).unwrap_or(now);
+        self.life().still = standing_still.into_iter().map(|(name, still)| (name, (since(still.seconds), still.why))).collect();
+        self.log_stillness();
         self.life().shown = Some(sign);
         self.say_what_is_new().await?;
         Ok(due)
+    }
+
+    /// That due work does not move is logged when it begins and when it ends, whatever the cause.
+    fn log_stillness(&self) {
+        let still = self.standing_still();
+        let logged = std::mem::replace(&mut self.life().logged, still.keys().cloned().collect());
+        for (name, says) in still.iter().filter(|(name, _)| !logged.contains(*name)) {
+            tracing::error!(collection = name, "{says}");
+        }
+        for name in logged.iter().filter(|name| !still.contains_key(*name)) {
+            tracing::info!(collection = name, "jobs move again");
+        }
+    }
+
+    /// Collections with due jobs of which none has moved for long enough, and what to say of them.
+    fn standing_still(&self) -> BTreeMap<String, String> {
+        let unserved = self.unserved_by_name();
+        let life = self.life();
+        let old = life.still.iter().filter(|(_, (since, _))| since.elapsed() >= STILL);
+        old.map(|(name, (since, why))| {
+            let seconds = Duration::from_secs(since.elapsed().as_secs());
+            let known = why.as_ref().or(unserved.get(name)).or(life.trouble.as_ref().filter(|trouble| *trouble != NO_TICK));
+            let why = known.map_or("why is not known: catchword explain tells what both sides have of one key", String::as_str);
+            (name.clone(), format!("jobs are due, and none has moved for {}: {why}", humantime::format_duration(seconds)))
+        })
+        .collect()
     }
 
     /// Once a minute, however often it ticks. The tick that stirs it also carries it; what goes wrong with it fails no tick. True: it was
@@ -201,17 +257,19 @@ impl Worker {
 
     /// What the last tick failed of, or what it could not work on.
     pub fn trouble(&self) -> Option<String> {
-        let life = self.life();
-        life.trouble.as_ref().or(life.unserved.as_ref()).cloned()
+        let known = {
+            let life = self.life();
+            life.trouble.as_ref().or(life.unserved.as_ref()).cloned()
+        };
+        known.or_else(|| together(&self.standing_still()))
     }
 
     /// What keeps collections of this worker from being worked on. It was logged when it began.
-    fn unserved(&self) -> Option<String> {
+    fn unserved_by_name(&self) -> BTreeMap<String, String> {
         let inner = &self.catchword.inner;
         let troubles = inner.troubles();
         let why = |name: &String| inner.breakers.why(name).or_else(|| troubles.get(name).cloned());
-        let named: Vec<String> = self.collections.iter().filter_map(|name| Some(format!("{name}: {}", why(name)?))).collect();
-        (!named.is_empty()).then(|| named.join("; "))
+        self.collections.iter().filter_map(|name| Some((name.clone(), why(name)?))).collect()
     }
 
     fn alive(&self) {
@@ -219,21 +277,32 @@ impl Worker {
     }
 
     /// A failure is logged when it begins and when it ends, not once a minute.
-    fn note(&self, trouble: Option<String>) {
+    /// True: it is another one than before, for `check` to hear of.
+    fn note(&self, trouble: Option<String>) -> bool {
         self.alive();
-        let unserved = self.unserved();
+        let unserved = together(&self.unserved_by_name());
         let mut life = self.life();
         life.unserved = unserved;
         match (&life.trouble, &trouble) {
             (before, Some(now)) if before.as_ref() != Some(now) => tracing::error!("the tick failed, the next one tries again: {now}"),
-            (Some(before), None) if before != "not one tick yet" => tracing::info!("ticks succeed again"),
+            (Some(before), None) if before != NO_TICK => tracing::info!("ticks succeed again"),
             _ => {}
         }
+        let shown = life.shown.as_ref().and_then(|shown| shown.trouble.as_ref());
+        let changed = shown != trouble.as_ref();
         life.trouble = trouble;
+        changed
     }
 
     fn life(&self) -> std::sync::MutexGuard<'_, Life> {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A sign of life, if Postgres takes it.
+    async fn try_renew(&self) {
+        if let Err(error) = self.renew().await {
+            tracing::debug!("no sign of life could be given: {error}");
+        }
     }
 
     /// A sign of life.
@@ -246,15 +315,22 @@ impl Worker {
 
     /// Another sign of life, if the last one is not true any more.
     async fn say_what_is_new(&self) -> Result<(), Error> {
-        let now = self.shows(self.life().passed);
-        let is_new = now.passed || self.life().shown.as_ref().is_none_or(|shown| Sign { passed: shown.passed, ..now } != *shown);
+        let passed = self.life().passed;
+        let now = self.shows(passed);
+        let is_new = now.passed || self.catchword.inner.has_turns() || self.life().shown.as_ref().is_none_or(|shown| !now.is_as(shown));
         if is_new { self.renew().await } else { Ok(()) }
     }
 
     /// What it shows of itself from now on.
     fn sign(&self) -> Sign {
         let passed = std::mem::take(&mut self.life().passed);
-        self.shows(passed)
+        let Turns { moved, stood } = self.catchword.inner.take_turns();
+        let mut life = self.life();
+        for name in &moved {
+            life.still.remove(name);
+        }
+        drop(life);
+        Sign { moved: moved.into_iter().collect(), stood: json!(stood), ..self.shows(passed) }
     }
 
     fn shows(&self, passed: bool) -> Sign {
@@ -266,6 +342,9 @@ impl Worker {
             troubles: json!(inner.troubles()),
             breaker: open.unwrap_or_else(|| "closed".into()),
             passed,
+            trouble: self.life().trouble.clone().filter(|trouble| trouble != NO_TICK),
+            moved: Vec::new(),
+            stood: json!({}),
         }
     }
 
@@ -275,6 +354,12 @@ impl Worker {
             tracing::debug!("the worker's row stays for a day: {error}");
         }
     }
+}
+
+/// Names and what is so of them, on one line; none: there is nothing.
+fn together(named: &BTreeMap<String, String>) -> Option<String> {
+    let lines: Vec<String> = named.iter().map(|(name, why)| format!("{name}: {why}")).collect();
+    (!lines.is_empty()).then(|| lines.join("; "))
 }
 
 /// The name of this machine, for people.
@@ -292,6 +377,8 @@ pub struct WorkerRow {
     pub collections: Vec<String>,
     pub blocked: Value,
     pub breaker: String,
+    /// What its last tick failed of.
+    pub trouble: Option<String>,
     pub seen_seconds_ago: f64,
     /// Since its last successful pass, or since its start if there was none.
     pub passed_seconds_ago: f64,

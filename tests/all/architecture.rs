@@ -214,7 +214,7 @@ fn first_word(text: &str) -> &str {
 
 /// The Rust files below a folder. Files of tests and test modules are left out, and so are comments.
 fn rust(folder: &str) -> Vec<Source> {
-    let is_test = |source: &Source| ["/tests.rs", "/scratch.rs", "/captured.rs"].iter().any(|name| source.path.ends_with(name));
+    let is_test = |source: &Source| ["/tests.rs", "/scratch.rs"].iter().any(|name| source.path.ends_with(name));
     let mut sources = files(folder, "rs");
     sources.retain(|source| !is_test(source));
     for source in &mut sources {

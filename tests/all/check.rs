@@ -42,6 +42,21 @@ async fn check_judges_what_the_alarms_judge() {
     for (make, unwell, said) in [
         (format!("{job} 1, 't', now() - interval '16 minutes', now() + interval '1 day')"), "unwell CatchwordOldestDueJob annotation", "catchword explain"),
         (format!("{job} 1000, 't', now() - interval '7 hours', now() + interval '1 day')"), "unwell CatchwordOldestDueJob annotation", "a reindex"),
+        (
+            "insert into catchword.standstill (collection, since, why) values ('annotation', now() - interval '61 seconds', 'no answer within 30 s')".into(),
+            "unwell CatchwordNoProgress annotation",
+            "no answer within 30 s",
+        ),
+        (
+            "insert into catchword.job (collection, key, priority, tag, enqueued_at, scheduled_at) values ('annotation', gen_random_uuid()::text, 1, 't', now() - interval '31 minutes', now() + interval '20 seconds')".into(),
+            "unwell CatchwordOldestChange annotation",
+            "a change was made 31m",
+        ),
+        (
+            "update catchword.worker set passed_at = now() - interval '121 seconds', trouble = 'canceling statement due to lock timeout'".into(),
+            "unwell CatchwordPassFailing",
+            "lock timeout",
+        ),
         (format!("{job} 1, 't', now(), now() - interval '1 second')"), "unwell CatchwordJobsExpired annotation", "1 job older than 30 days"),
         (
             "insert into catchword.job (collection, key, priority, tag, scheduled_at) select 'annotation', i::text, 1000, 't', now() - interval '31 minutes' from generate_series(1, 60001) i; analyze catchword.job".into(),
@@ -83,7 +98,7 @@ async fn check_judges_what_the_alarms_judge() {
         let (level, name) = unwell.split_once(' ').unwrap();
         assert!(again == code && first.contains(name) && words.lines().any(|line| line.starts_with(level) && line.contains(said)), "{make}: {words}");
         world
-            .sql("delete from catchword.job where tag in ('t', 'test'); delete from catchword.dead_job where tag = 't'; delete from catchword.pause; delete from catchword.freshness; delete from catchword.journal where what = 'raise'; alter table annotation enable trigger catchword_updated; update catchword.worker set seen_at = now(), passed_at = now(), breaker = 'closed', blocked = '{}'; analyze catchword.job")
+            .sql("delete from catchword.job where tag in ('t', 'test'); delete from catchword.dead_job where tag = 't'; delete from catchword.pause; delete from catchword.standstill; delete from catchword.freshness; delete from catchword.journal where what = 'raise'; alter table annotation enable trigger catchword_updated; update catchword.worker set seen_at = now(), passed_at = now(), breaker = 'closed', blocked = '{}', trouble = null; analyze catchword.job")
             .await;
         world.is_well().await;
     }

@@ -87,7 +87,7 @@ async fn what_is_wrong_in_postgres_is_told_with_what_helps() {
             "annotation table",
             "triggers",
             "fail",
-            "disable row level security",
+            "leave row security on",
             "alter table annotation disable row level security",
         ),
         (
@@ -95,7 +95,7 @@ async fn what_is_wrong_in_postgres_is_told_with_what_helps() {
             "annotation table",
             "row security",
             "warn",
-            "bypassrls",
+            "never give an application's role bypassrls",
             "alter table document disable row level security",
         ),
         (

@@ -119,6 +119,52 @@ fn the_rust_of_the_readme_is_a_doc_test_of_the_crate() {
     }
 }
 
+/// The README's own code, on the README's own table.
+mod sample {
+    use catchword::{Catchword, Direct, Error, Stored};
+    use sqlx::PgConnection;
+
+    include!("readme/save.rs");
+
+    pub async fn saves(catchword: &Catchword) -> i64 {
+        save(catchword, "mina", "saved by the sample").await.unwrap()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rust_of_the_readme_runs_against_its_own_table() {
+    let blocks = blocks(&read("README.md"));
+    let rust: Vec<&Block> = blocks.iter().filter(|block| block.info == "rust").collect();
+    assert_eq!((rust.len(), rust[0].text.as_str()), (1, read("tests/all/readme/save.rs").as_str()), "what is run is what is shown");
+
+    let world = empty_world().await;
+    let place = blocks.iter().position(|block| block.info.starts_with("json")).unwrap();
+    let before = blocks[..=place].iter().filter(|block| !block.info.starts_with("sh"));
+    bash(&world, &format!("{}catchword migrate\n", script_of(before))).await;
+    let config = catchword::config::Config::read(&world.folder.join("page/catchword.toml")).unwrap();
+    let environment = crate::common::environment(&world.database_url, &world.elasticsearch, &world.prefix);
+    let catchword = catchword::Catchword::connect(config, &environment).await.unwrap();
+    let id = sample::saves(&catchword).await;
+    catchword.drain("test", &["note"]).await.unwrap();
+    let source = world.source("note", &id.to_string()).await.unwrap();
+    assert_eq!(source, serde_json::json!({ "author": "mina", "text": "saved by the sample" }));
+}
+
+/// A figure of the README is one of the last full run.
+#[test]
+fn the_figures_of_the_readme_are_those_of_the_benchmarks() {
+    let (readme, benchmarks) = (read("README.md"), read("docs/benchmarks.md"));
+    let line = |clients: &str| benchmarks.lines().find(|line| line.contains(&format!("store's transaction, {clients}, p50"))).unwrap();
+    let figures = |clients: &str| -> Vec<String> {
+        let cells: Vec<&str> = line(clients).split('|').collect();
+        cells[3..=4].iter().map(|cell| cell.split_whitespace().next().unwrap().to_owned()).collect()
+    };
+    let (one, eight) = (figures("1 client"), figures("8 clients"));
+    let said =
+        format!("with one client an insert took {} ms against {} without, with eight {} against {}", one[0], one[1], eight[0], eight[1]);
+    assert!(readme.contains(&said), "the README does not say: {said}");
+}
+
 #[test]
 fn the_make_commands_of_the_readme_are_targets() {
     let makefile = read("Makefile");

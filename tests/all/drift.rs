@@ -169,3 +169,54 @@ async fn a_view_that_changes_and_changes_back_is_remembered() {
     assert_eq!(code, 0, "{said}{errors}");
     assert_eq!(world.due().await, None);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_were_changed_and_not_migrated_are_told_by_doctor_status_and_the_log() {
+    let world = World::with(Layout {
+        tick: "* * * * * *",
+        sql: "create table author (id bigint primary key, name text); create table page (id bigint primary key, author bigint, text text, at timestamptz, catchword_revision bigint);
+              comment on column page.catchword_revision is 'catchword';
+              create view page_document as select id as key, catchword_revision as revision, json_build_object('text', text) as body from page"
+            .into(),
+        more: "[[collection]]\nname = \"page\"\ntable = \"page\"\nkey = \"id\"\nview = \"page_document\"\nmapping = \"bystander.json\"\n#more\n".into(),
+        ..Layout::default()
+    })
+    .await;
+    let file = world.folder.join("catchword.toml");
+    let config = std::fs::read_to_string(&file).unwrap();
+    let (_, words, _) = world.run(&["doctor"]).await;
+    assert!(!words.contains("otherwise than the database"), "{words}");
+
+    for (lines, named, level) in [
+        ("delay = \"5m\"", "delay", "warn "),
+        ("scopes = { author = \"author\" }", "scopes", "warn "),
+        ("period = \"at\"", "period", "warn "),
+        ("watch = [\"text\"]", "watch", "FAIL "),
+        ("touches = [{ table = \"author\", column = \"id\", row_column = \"author\" }]", "touches", "FAIL "),
+    ] {
+        std::fs::write(&file, config.replace("#more", lines)).unwrap();
+        let says = format!("{named}: the configuration says otherwise than the database has it");
+        let (code, words, _) = world.run(&["status"]).await;
+        assert!(code == 1 && words.contains(&format!("  migrate   {says}; run: catchword migrate")), "{words}");
+        let (_, words, _) = world.run(&["doctor"]).await;
+        let line = words.lines().find(|line| line.contains(&says)).unwrap_or_else(|| panic!("{named}: {words}"));
+        assert!(line.trim_start().starts_with(level), "{line}");
+    }
+    // a worker logs it once, and when it is over
+    let others = std::fs::read_to_string(&file).unwrap();
+    let migrate = async |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let (code, _, err) = world.run(&["migrate"]).await;
+        assert_eq!(code, 0, "{err}");
+    };
+    migrate(&config).await;
+    let worker = start(&world).await;
+    let logged = async |what: &str| eventually(what, async || worker.lines().iter().filter(|line| line.contains(what)).count() == 1).await;
+    migrate(&others).await;
+    logged("touches: the configuration says otherwise than the database has it").await;
+    migrate(&config).await;
+    logged("the database has what the configuration says").await;
+    logged("touches: the configuration says otherwise than the database has it").await;
+    let (_, words, _) = world.run(&["doctor"]).await;
+    assert!(!words.contains("otherwise than the database"), "{words}");
+}

@@ -38,6 +38,7 @@ mod otlp;
 mod outage;
 mod overload;
 mod poison;
+mod progress;
 mod properties;
 mod put_back;
 mod queue;

@@ -59,7 +59,7 @@ async fn status_counts_what_is_due_waiting_and_dead() {
     let age = status["oldest_due_seconds"].as_f64().unwrap();
     assert!((90.0..120.0).contains(&age), "{age}");
     let (_, words, _) = world.run(&["status"]).await;
-    assert!(words.contains("  due       2, the first one due 1m") && words.contains("  waiting   1\n"), "{words}");
+    assert!(words.contains("  due       2, the oldest change is ") && words.contains("  waiting   1\n"), "{words}");
     assert!(words.contains("no living worker serves it; start one: catchword worker"), "{words}");
 
     world.sql("update catchword.job set scheduled_at = now() - interval '1 hour' where collection = 'annotation'").await;
@@ -171,15 +171,22 @@ async fn the_keys_of_the_json_are_stable() {
             "due",
             "estimated",
             "expired",
+            "failing_touch_error",
+            "failing_touch_seconds",
+            "failing_touches",
             "indices",
             "name",
             "oldest_bulk_seconds",
+            "oldest_change_seconds",
             "oldest_due_seconds",
             "oldest_live_seconds",
             "paused",
             "rebuild",
             "served",
+            "still_seconds",
+            "still_why",
             "uncounted",
+            "unmigrated",
             "waiting"
         ]
     );

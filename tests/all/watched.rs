@@ -62,13 +62,15 @@ async fn every_panel_shows_something_and_every_alarm_can_be_asked() {
 }
 
 /// A selection that takes a minute; `make test-alarms` runs all of them.
-const SOME_FAULTS: [&str; 6] = [
+const SOME_FAULTS: [&str; 8] = [
     "CatchwordJobsExpired",
     "CatchwordPausedTooLong",
     "CatchwordDeadLettersGrowing",
     "CatchwordAhead",
     "CatchwordCollectionBlocked",
     "CatchwordOldestDueJob",
+    "CatchwordNoProgress",
+    "CatchwordOldestChange",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

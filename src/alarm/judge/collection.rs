@@ -2,21 +2,26 @@
 
 use super::super::thresholds::*;
 use super::super::{Check, CollectionFacts, Level};
+use super::Told;
 use super::words::{counted, jobs, span, unwell, well};
 use crate::sync::WorkerRow;
 
 const START: &str = "start one: catchword worker";
 
 /// Everything about one collection; `serving` are its living workers.
-pub(super) fn judge(collection: &CollectionFacts, serving: &[&WorkerRow]) -> [Check; 13] {
+pub(super) fn judge(collection: &CollectionFacts, serving: &[&WorkerRow], told: Told) -> [Check; 15] {
+    let blocked = blocked(collection, serving);
+    let told = if blocked.level == Level::Well { told } else { Told::Elsewhere };
     [
         worker_absent(collection, serving),
         consumer_stopped(collection, serving),
+        no_progress(collection, told),
         queue_long(collection),
         oldest_due(collection),
+        oldest_change(collection),
         expired(collection),
         dead_letters(collection),
-        blocked(collection, serving),
+        blocked,
         ahead(collection),
         switched(collection),
         paused(collection),
@@ -44,6 +49,22 @@ fn consumer_stopped(collection: &CollectionFacts, serving: &[&WorkerRow]) -> Che
     well(name, Some(collection), "what is due is taken")
 }
 
+/// Whatever the cause: ticks see due jobs, and none of them moves.
+fn no_progress(collection: &CollectionFacts, told: Told) -> Check {
+    let name = "CatchwordNoProgress";
+    let census = &collection.census;
+    let seconds = census.still_seconds.unwrap_or(0.0);
+    if seconds <= STILL_SECONDS || collection.paused.is_some() {
+        return well(name, Some(collection), "what is due moves");
+    }
+    if told == Told::Elsewhere {
+        return well(name, Some(collection), format!("nothing has moved for {}, and another line says why", span(seconds)));
+    }
+    let why = census.still_why.as_ref().map_or(String::new(), |why| format!(": {why}"));
+    let says = format!("{} due, and none was written or settled for {}{why}", jobs(census.due), span(seconds));
+    unwell(name, Some(collection), says, "look at one key (catchword explain), and at who locks jobs; the worker's log says when it began")
+}
+
 fn queue_long(collection: &CollectionFacts) -> Check {
     let (name, due) = ("CatchwordQueueLong", collection.census.due);
     if due > QUEUE_JOBS && collection.age() > QUEUE_SECONDS && collection.paused.is_none() {
@@ -66,6 +87,26 @@ fn oldest_due(collection: &CollectionFacts) -> Check {
         }
         _ => well(name, Some(collection), "nothing has been due for long"),
     }
+}
+
+/// By a clock that no postponement moves: what is put off again and again is never due for long.
+fn oldest_change(collection: &CollectionFacts) -> Check {
+    let name = "CatchwordOldestChange";
+    let seconds = collection.census.oldest_change_seconds.unwrap_or(0.0);
+    if seconds <= CHANGE_SECONDS || collection.paused.is_some() {
+        return well(name, Some(collection), "no change waits for long");
+    }
+    let census = &collection.census;
+    let touches = match (census.failing_touches, &census.failing_touch_error) {
+        (0, _) => String::new(),
+        (n, error) => format!(
+            "; {} of related rows could not be passed on{}",
+            counted(n, "change"),
+            error.as_ref().map_or(String::new(), |error| format!(": {error}"))
+        ),
+    };
+    let says = format!("a change was made {} ago and is not verified{touches}", span(seconds));
+    unwell(name, Some(collection), says, "look at the oldest ones: the runbook has the query; then at one key: catchword explain")
 }
 
 fn expired(collection: &CollectionFacts) -> Check {
@@ -121,7 +162,7 @@ fn ahead(collection: &CollectionFacts) -> Check {
 
 fn switched(collection: &CollectionFacts) -> Check {
     let name = "CatchwordServerSwitched";
-    match &collection.switched {
+    match collection.verified.as_ref().and_then(|verified| verified.switched.as_ref()) {
         None => well(name, Some(collection), "the same server as before"),
         Some(switched) => unwell(
             name,

@@ -3,8 +3,8 @@ use uuid::Uuid;
 
 use super::words::jobs;
 use super::*;
-use crate::alarm::{CollectionFacts, Seen, Switched};
-use crate::audit::Verified;
+use crate::alarm::{CollectionFacts, Seen};
+use crate::audit::{Switched, Verified};
 use crate::job::{CENSUS_LIMIT, Census, Letters};
 
 /// A world in which all is well.
@@ -17,6 +17,12 @@ fn facts() -> Facts {
         oldest_due_seconds: Some(5.0),
         oldest_live_seconds: Some(5.0),
         oldest_bulk_seconds: None,
+        oldest_change_seconds: Some(65.0),
+        still_seconds: Some(3.0),
+        still_why: None,
+        failing_touches: 0,
+        failing_touch_seconds: None,
+        failing_touch_error: None,
         estimated: false,
     };
     let note = CollectionFacts {
@@ -25,7 +31,6 @@ fn facts() -> Facts {
         letters: Letters::default(),
         paused: None,
         blocked: None,
-        switched: None,
         verified: Some(Verified::default()),
         unaudited_seconds: 3_600.0,
     };
@@ -36,6 +41,7 @@ fn facts() -> Facts {
         collections: vec!["note".into()],
         blocked: json!({}),
         breaker: "closed".into(),
+        trouble: None,
         seen_seconds_ago: 20.0,
         passed_seconds_ago: 20.0,
     };
@@ -112,6 +118,52 @@ fn work_that_is_due_and_old_and_served_by_nobody_means_that_the_consumer_stopped
         f.collections[0].live_due_for(599.0);
     };
     assert_eq!(found(young), [absent]);
+}
+
+#[test]
+fn work_that_is_due_and_does_not_move_is_told_unless_another_line_tells_why() {
+    let still = |seconds| move |f: &mut Facts| f.collections[0].census.still_seconds = Some(seconds);
+    fires("CatchwordNoProgress", still(61.0), still(59.0));
+    fires("CatchwordNoProgress", still(61.0), |f| {
+        still(61.0)(f);
+        f.collections[0].paused = Some((60.0, String::new()));
+    });
+    let also = |name, change: fn(&mut Facts)| {
+        let found = found(|f| {
+            still(3_600.0)(f);
+            change(f);
+        });
+        assert_eq!(found, [(name, Level::Unwell)]);
+    };
+    also("CatchwordElasticsearchDown", |f| f.elasticsearch = Some("refused".into()));
+    also("CatchwordBreakerOpen", |f| f.workers[0].breaker = "unreachable".into());
+    also("CatchwordCollectionBlocked", |f| f.collections[0].blocked = Some("its index is closed".into()));
+    also("CatchwordPassFailing", |f| {
+        f.workers[0].trouble = Some("a lock was not had".into());
+        f.workers[0].passed_seconds_ago = 121.0;
+    });
+    also("CatchwordWorkerAbsent", |f| f.workers.clear());
+    let mut facts = facts();
+    facts.collections[0].census =
+        Census { still_seconds: Some(90.0), still_why: Some("no answer within 30 s".into()), ..facts.collections[0].census.clone() };
+    let said = judge(&facts).into_iter().find(|check| check.level == Level::Unwell).unwrap().says;
+    assert_eq!(said, "3 jobs due, and none was written or settled for 1m 30s: no answer within 30 s");
+}
+
+#[test]
+fn a_change_may_be_half_an_hour_old_however_often_it_was_put_off() {
+    let change = |seconds| move |f: &mut Facts| f.collections[0].census.oldest_change_seconds = Some(seconds);
+    fires("CatchwordOldestChange", change(1_801.0), change(1_799.0));
+    fires("CatchwordOldestChange", change(1_801.0), |f| {
+        change(1_801.0)(f);
+        f.collections[0].paused = Some((60.0, String::new()));
+    });
+    let mut facts = facts();
+    let census = &mut facts.collections[0].census;
+    census.oldest_change_seconds = Some(1_860.0);
+    (census.failing_touches, census.failing_touch_error) = (2, Some("no column author".into()));
+    let said = judge(&facts).into_iter().find(|check| check.level == Level::Unwell).unwrap().says;
+    assert_eq!(said, "a change was made 31m ago and is not verified; 2 changes of related rows could not be passed on: no column author");
 }
 
 #[test]
@@ -212,7 +264,10 @@ fn what_workers_say_of_breakers_and_blocked_collections_counts_while_they_live()
 #[test]
 fn an_index_that_stays_ahead_and_a_server_that_lost_commits_are_told() {
     fires("CatchwordAhead", |f| f.collections[0].letters.ahead = 1, |f| f.collections[0].letters.ahead = 0);
-    let switched = |f: &mut Facts| f.collections[0].switched = Some(Switched { seconds: 60.0, how: "another server".into() });
+    let switched = |f: &mut Facts| {
+        let switched = Some(Switched { seconds: 60.0, how: "another server".into() });
+        f.collections[0].verified = Some(Verified { switched, ..Verified::default() });
+    };
     fires("CatchwordServerSwitched", switched, |_| {});
     let mut facts = facts();
     switched(&mut facts);

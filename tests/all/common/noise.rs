@@ -5,12 +5,12 @@ use super::World;
 const ROWS: i64 = 5;
 
 impl World {
-    /// Puts the noise in place and in step, with a job that waits for tomorrow.
+    /// Puts the noise in place and in step, with a job that waits for an hour.
     pub(super) async fn make_noise(&self) {
         self.sql("insert into bystander (id, text) select i, 'noise ' || i from generate_series(1, 5) i").await;
         self.sql("update catchword.job set scheduled_at = now() where collection = 'bystander'").await;
         self.catchword.drain("noise", &["bystander"]).await.unwrap();
-        self.sql("select catchword.schedule('bystander', array['1', '2'], 'noise', 1, interval '1 day')").await;
+        self.sql("select catchword.schedule('bystander', array['1', '2'], 'noise', 1, interval '1 hour')").await;
         self.put("bystander", "900", 1_000_000_000, serde_json::json!({ "text": "nobody knows me" })).await;
     }
 
@@ -30,6 +30,6 @@ impl World {
         }
         assert_eq!(self.version("bystander", "900").await, Some(1_000_000_000));
         let jobs: i64 = self.one("select count(*) from catchword.job where collection = 'bystander'").await;
-        assert_eq!(jobs, 2, "the noise's own jobs wait until tomorrow");
+        assert_eq!(jobs, 2, "the noise's own jobs wait for an hour");
     }
 }
