@@ -1,25 +1,29 @@
 -- What a worker asks at each tick, in one question: an idle one costs the server next to nothing, however many collections there are.
 
--- Names are looked up as the session that asks does it: no search_path of its own.
-create function catchword.problems(p_collection text, p_table text, p_key text, p_view text) returns table (problem text)
-language sql stable as $$
+create function catchword.problems(
+  p_collection text, p_table text, p_key text, p_view text,
+  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
+) returns table (problem text)
+language sql stable set search_path = pg_catalog, pg_temp as $$
   select problem from catchword.broken_triggers(p_collection)
   union all
   -- a name that this session cannot resolve proves nothing: it may have another search_path than the migrator
   select format('the configuration says %s, and the collection was attached with %s', said, attached)
     from catchword.collection c,
-         lateral (values (format('table = %s', p_table), c.source::text, to_regclass(p_table) <> c.source),
+         lateral (values (format('table = %s', p_table), c.source::text, catchword.named(p_table, p_path) <> c.source),
                          (format('key = %s', p_key), c.key_column::text, p_key <> c.key_column),
-                         (format('view = %s', p_view), c.view, to_regclass(p_view) <> to_regclass(c.view))) as named (said, attached, differs)
+                         (format('view = %s', p_view), c.view, catchword.named(p_view, p_path) <> to_regclass(c.view))) as named (said, attached, differs)
    where c.name = p_collection and differs
 $$;
 comment on function catchword.problems is 'what is wrong with what the promises rest on, and whether the configuration still names it; no row: nothing';
 
 -- Names are quoted by Postgres itself. A table or view that is gone yields null, which is an error and never "no rows".
-create function catchword.attached(p_names text[], p_tables text[], p_keys text[], p_views text[])
-returns table (name text, key_type text, targets text[], period text, table_name text, key_name text, revision_name text, period_name text,
+create function catchword.attached(
+  p_names text[], p_tables text[], p_keys text[], p_views text[],
+  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
+) returns table (name text, key_type text, targets text[], period text, table_name text, key_name text, revision_name text, period_name text,
                view_name text, view_exists boolean, paused text, problems text[], view_changed boolean, rebuilding boolean, installation uuid)
-language sql stable as $$
+language sql stable set search_path = pg_catalog, pg_temp as $$
   select c.name, c.key_type, c.targets, c.period::text,
          (select format('%I.%I', n.nspname, r.relname) from pg_catalog.pg_class r join pg_catalog.pg_namespace n on n.oid = r.relnamespace where r.oid = c.source),
          format('%I', c.key_column),
@@ -30,7 +34,7 @@ language sql stable as $$
          c.view,
          to_regclass(c.view) is not null,
          (select format('since %s by %s: %s', to_char(p.since at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'), p.by, p.reason) from catchword.pause p where p.collection = c.name),
-         array(select f.problem from catchword.problems(c.name, said.source, said.key, said.view) f),
+         array(select f.problem from catchword.problems(c.name, said.source, said.key, said.view, p_path) f),
          c.filled_view is distinct from catchword.view_digest(c.view),
          exists (select from catchword.rebuild b where b.collection = c.name and b.finished_at is null),
          (select i.id from catchword.installation i)
@@ -43,7 +47,7 @@ comment on function catchword.attached is 'these collections as they are attache
 create function catchword.renew_worker(
   p_id uuid, p_host text, p_version text, p_collections text[], p_blocked jsonb, p_breaker text, p_passed boolean
 ) returns void
-language sql as $$
+language sql set search_path = pg_catalog, pg_temp as $$
   delete from catchword.worker where seen_at < now() - interval '1 day' and id <> p_id;
   insert into catchword.worker (id, host, version, collections, blocked, breaker, passed_at)
   values (p_id, p_host, p_version, p_collections, p_blocked, p_breaker, case when p_passed then now() end)
@@ -59,7 +63,7 @@ create function catchword.tick(
   p_id uuid, p_host text, p_version text, p_collections text[], p_blocked jsonb, p_breaker text, p_passed boolean,
   out standby boolean, out switched boolean, out due text[]
 )
-language plpgsql set plan_cache_mode = force_generic_plan set enable_sort = off as $$
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan set enable_sort = off as $$
 begin
   standby := pg_is_in_recovery();
   if standby then

@@ -1,4 +1,6 @@
-select set_config('row_security', 'off', false),
+-- Settings that the promises rest on, after pinned.sql.
+select set_config('catchword.path', concat_ws(', ', 'pg_catalog', nullif(current_setting('catchword.path'), ''), 'pg_temp'), false),
+       set_config('row_security', 'off', false),
        set_config('synchronous_commit', 'on', false),
        set_config('default_transaction_isolation', 'read committed', false),
        set_config('statement_timeout', '30s', false),

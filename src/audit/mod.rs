@@ -39,7 +39,6 @@ use crate::elastic::{Answer, Target};
 use crate::{Catchword, Error, Inner, elastic};
 use held::Held;
 use ledger::{Ledger, Stage};
-use lock::Lock;
 use pace::Pacer;
 
 /// What is to be compared.
@@ -137,9 +136,7 @@ impl Catchword {
         watch: Watch<'_>,
         stop: &CancellationToken,
     ) -> Result<Report, Error> {
-        let Some(_lock) = Lock::take(&self.inner.pool, ledger.id).await? else {
-            return Err(Error::Refused(format!("audit {} is being run by another process", ledger.id)));
-        };
+        let _lock = lock::take(&self.inner.pool, ledger.id).await?;
         let mut run = Run { inner: &self.inner, collection, targets, ledger, pacer: Pacer::new(rate), expected: None, watch, stop };
         run.expected = run.estimate().await;
         match run.walk().await {
