@@ -257,6 +257,15 @@ comment on column catchword.installation.doubt is 'why numbers may have been giv
 insert into catchword.installation (database_oid, relation_oid)
 select d.oid, 'catchword.installation'::regclass from pg_catalog.pg_database d where d.datname = current_database();
 
+-- Whoever must be alone locks a row here. A row and not an advisory lock: that can be taken by every role that may connect, and a lock on
+-- a row takes a right to change it.
+create table catchword.turn (
+  what text primary key
+);
+comment on table  catchword.turn is 'rows to be locked by whoever must be alone';
+comment on column catchword.turn.what is 'attach: attaching a table; revision: raising the sequence';
+insert into catchword.turn values ('attach'), ('revision');
+
 create table catchword.journal (
   id         bigint generated always as identity primary key,
   at         timestamptz not null default now(),

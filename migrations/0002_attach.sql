@@ -3,7 +3,7 @@
 
 -- A refusal has its own SQLSTATE, so that a caller can tell it from an accident. The hint says what to do.
 create function catchword.refuse(p_message text, p_hint text) returns void
-language plpgsql as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   raise exception using errcode = 'CW001', message = p_message, hint = p_hint;
 end $$;
@@ -15,10 +15,23 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.source_name is 'the quoted name of a collection''s table, with its schema';
 
+-- Every function of ours has a path of its own, so that nothing which somebody planted in a schema of the caller's path runs in it. The
+-- names of your tables and views are looked up by the caller's path, and this is the one place that does it. A session of catchword keeps
+-- that path in `catchword.path` (src/session.sql); the default is read before the function's own path is set.
+create function catchword.named(p_name text, p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))) returns regclass
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+  -- until the end of this function
+  perform set_config('search_path', p_path, true);
+  return pg_catalog.to_regclass(p_name);
+end $$;
+comment on function catchword.named is 'the table or view that a name means under a search path; null: none';
+
 create function catchword.check_source(
-  p_collection text, p_source regclass, p_key text, p_revision text, p_watch text[], p_touches jsonb
+  p_collection text, p_source regclass, p_key text, p_revision text, p_watch text[], p_touches jsonb,
+  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
 ) returns void
-language plpgsql as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   source_name constant text := p_source::text;
   rel    pg_catalog.pg_class;
@@ -110,24 +123,24 @@ begin
   end loop;
 
   for touch in select * from jsonb_array_elements(p_touches) loop
-    if to_regclass(touch ->> 'table') is null then
+    if catchword.named(touch ->> 'table', p_path) is null then
       perform catchword.refuse(format('the related table %s does not exist', touch ->> 'table'), 'correct touches = [{ table = "…" }]');
-    elsif to_regclass(touch ->> 'table') = p_source then
+    elsif catchword.named(touch ->> 'table', p_path) = p_source then
       perform catchword.refuse(format('%s cannot touch itself: rows that refer to each other would be touched for ever', source_name), 'name another table in touches');
-    elsif not exists (select from pg_catalog.pg_class where oid = to_regclass(touch ->> 'table') and relkind = 'r' and not relispartition) then
+    elsif not exists (select from pg_catalog.pg_class where oid = catchword.named(touch ->> 'table', p_path) and relkind = 'r' and not relispartition) then
       perform catchword.refuse(format('the related table %s is not a plain table', touch ->> 'table'), 'name a plain table in touches');
-    elsif exists (select from pg_catalog.pg_inherits where to_regclass(touch ->> 'table') in (inhrelid, inhparent)) then
+    elsif exists (select from pg_catalog.pg_inherits where catchword.named(touch ->> 'table', p_path) in (inhrelid, inhparent)) then
       perform catchword.refuse(format('the related table %s inherits or is inherited from', touch ->> 'table'), 'name a plain table in touches');
-    elsif not exists (select from pg_catalog.pg_attribute where attrelid = to_regclass(touch ->> 'table') and attname = touch ->> 'column' and attnum > 0 and not attisdropped) then
+    elsif not exists (select from pg_catalog.pg_attribute where attrelid = catchword.named(touch ->> 'table', p_path) and attname = touch ->> 'column' and attnum > 0 and not attisdropped) then
       perform catchword.refuse(format('the related table %s has no column %I', touch ->> 'table', touch ->> 'column'), 'correct touches = [{ column = "…" }]');
     elsif not exists (select from pg_catalog.pg_attribute where attrelid = p_source and attname = touch ->> 'row_column' and attnum > 0 and not attisdropped) then
       perform catchword.refuse(format('%s has no column %I', source_name, touch ->> 'row_column'), 'correct touches = [{ row_column = "…" }]');
-    elsif touch ? 'watch' and not exists (select from pg_catalog.pg_index where indrelid = to_regclass(touch ->> 'table') and indisprimary and indisvalid and indimmediate) then
+    elsif touch ? 'watch' and not exists (select from pg_catalog.pg_index where indrelid = catchword.named(touch ->> 'table', p_path) and indisprimary and indisvalid and indimmediate) then
       perform catchword.refuse(format('the related table %s has no primary key, and without one the old and the new row cannot be told to be the same', touch ->> 'table'),
         'give it a primary key that is not deferrable, or leave watch out: then each of its updates touches');
     end if;
     select w into found_name from jsonb_array_elements_text(touch -> 'watch') w
-     where not exists (select from pg_catalog.pg_attribute where attrelid = to_regclass(touch ->> 'table') and attname = w and attnum > 0 and not attisdropped) limit 1;
+     where not exists (select from pg_catalog.pg_attribute where attrelid = catchword.named(touch ->> 'table', p_path) and attname = w and attnum > 0 and not attisdropped) limit 1;
     if found then
       perform catchword.refuse(format('the related table %s has no column %I', touch ->> 'table', found_name), 'correct touches = [{ watch = ["…"] }]');
     end if;
@@ -213,9 +226,10 @@ end $$;
 comment on function catchword.touch_statements is 'the SQL for one related table, as text';
 
 create function catchword.attach_statements(
-  p_collection text, p_source regclass, p_key text, p_revision text, p_watch text[], p_touches jsonb, p_delay integer
+  p_collection text, p_source regclass, p_key text, p_revision text, p_watch text[], p_touches jsonb, p_delay integer,
+  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
 ) returns setof text
-language plpgsql stable as $$
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
   source_name constant text := (select format('%I.%I', nspname, relname) from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.oid = p_source);
   -- The application's session has its own search_path, role and rights, and none of them matters here: what it writes to, it may always.
@@ -329,7 +343,7 @@ end $f$';
 
   for touch in select * from jsonb_array_elements(p_touches) loop
     n := n + 1;
-    return query select * from catchword.touch_statements(p_collection, p_source, to_regclass(touch ->> 'table'), touch, n, head, tag, trace);
+    return query select * from catchword.touch_statements(p_collection, p_source, catchword.named(touch ->> 'table', p_path), touch, n, head, tag, trace);
   end loop;
 
   -- nobody may hang these functions on a table of their own and forge jobs with them
@@ -362,7 +376,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     left join pg_class r on r.oid = w.relation
     left join pg_trigger t on t.tgrelid = w.relation and t.tgname = w.name and not t.tgisinternal
    where r.oid is null or t.oid is null or t.tgenabled not in ('O', 'A')
-      or t.tgfoid is distinct from to_regproc(w.function)::oid or t.tgtype <> w.type or t.tgqual is not null or cardinality(t.tgattr::smallint[]) > 0
+      or t.tgfoid is distinct from to_regprocedure(w.function || '()')::oid or t.tgtype <> w.type or t.tgqual is not null or cardinality(t.tgattr::smallint[]) > 0
   union all
   -- the triggers name the key's column, so every write of the application fails until they are made anew
   select case when a.attname is null then format('the key %s.%I is missing, and writes fail; correct key = "…"', c.source, c.key_column)
@@ -415,6 +429,18 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
               else catchword.foreign_key(c.source, touch.value) is null end
   union all
   select format('%s has row security', c.source) from catchword.collection c join pg_class r on r.oid = c.source where c.name = p_collection and r.relrowsecurity
+  union all
+  -- the triggers' functions act with the rights of their owner
+  select format('the role %s, whose functions the triggers run, may not %s %s, and writes fail; run first: grant %2$s on %3$s to %1$s', quote_ident(pg_get_userbyid(p.proowner)), needed.privilege, needed.object)
+    from catchword.collection c
+    join pg_proc p on p.oid = to_regprocedure(format('catchword.%I()', c.name || '_deleted'))
+    cross join (values ('catchword.job', 'insert'), ('catchword.record', 'insert'), ('catchword.record', 'delete'), ('catchword.record', 'select')) as needed (object, privilege)
+   where c.name = p_collection and not has_table_privilege(p.proowner, to_regclass(needed.object)::oid, needed.privilege)
+  union all
+  select format('the role %s, whose functions the triggers run, may not draw from catchword.revision, and writes fail; run first: grant usage on sequence catchword.revision to %1$s', quote_ident(pg_get_userbyid(p.proowner)))
+    from catchword.collection c
+    join pg_proc p on p.oid = to_regprocedure(format('catchword.%I()', c.name || '_revision'))
+   where c.name = p_collection and not (has_sequence_privilege(p.proowner, to_regclass('catchword.revision')::oid, 'usage') and has_schema_privilege(p.proowner, 'catchword', 'usage'))
   union all
   select format('%s is not attached', p_collection) where not exists (select from catchword.collection where name = p_collection);
 $$;
@@ -562,9 +588,10 @@ comment on function catchword.raise_floor is 'makes every document of a collecti
 create function catchword.attach(
   p_collection text, p_source regclass, p_key text, p_view text,
   p_revision text default 'catchword_revision', p_watch text[] default '{}', p_touches jsonb default '[]', p_delay integer default 60,
-  p_scopes jsonb default '{}', p_period text default null, p_unwatched text[] default '{}'
+  p_scopes jsonb default '{}', p_period text default null, p_unwatched text[] default '{}',
+  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
 ) returns text
-language plpgsql as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   statements text[];
   waived text[];
@@ -576,27 +603,27 @@ declare
   statement text;
   view_name text;
 begin
-  perform catchword.check_source(p_collection, p_source, p_key, p_revision, p_watch, p_touches);
+  perform catchword.check_source(p_collection, p_source, p_key, p_revision, p_watch, p_touches, p_path);
   -- names are kept with their schema and quoted by Postgres: whoever reads them later may have another search_path
   p_touches := (select coalesce(jsonb_agg(jsonb_set(t, '{table}', to_jsonb(format('%I.%I', nspname, relname))) order by n), '[]')
     from jsonb_array_elements(p_touches) with ordinality as e (t, n)
-    join pg_catalog.pg_class c on c.oid = to_regclass(t ->> 'table') join pg_catalog.pg_namespace s on s.oid = c.relnamespace);
+    join pg_catalog.pg_class c on c.oid = catchword.named(t ->> 'table', p_path) join pg_catalog.pg_namespace s on s.oid = c.relnamespace);
   kept_touches := (select coalesce(jsonb_agg(t || jsonb_strip_nulls(jsonb_build_object('foreign_key', catchword.foreign_key(p_source, t))) order by n), '[]')
     from jsonb_array_elements(p_touches) with ordinality as e (t, n));
-  if exists (select from unnest(p_unwatched) as u (name) where to_regclass(u.name) is null) then
-    perform catchword.refuse(format('the table %s does not exist', (select u.name from unnest(p_unwatched) as u (name) where to_regclass(u.name) is null limit 1)), 'correct unwatched = […]');
+  if exists (select from unnest(p_unwatched) as u (name) where catchword.named(u.name, p_path) is null) then
+    perform catchword.refuse(format('the table %s does not exist', (select u.name from unnest(p_unwatched) as u (name) where catchword.named(u.name, p_path) is null limit 1)), 'correct unwatched = […]');
   end if;
   waived := array(select format('%I.%I', nspname, relname)
-    from unnest(p_unwatched) as u (name) join pg_catalog.pg_class c on c.oid = to_regclass(u.name) join pg_catalog.pg_namespace n on n.oid = c.relnamespace order by 1);
+    from unnest(p_unwatched) as u (name) join pg_catalog.pg_class c on c.oid = catchword.named(u.name, p_path) join pg_catalog.pg_namespace n on n.oid = c.relnamespace order by 1);
   select format('%I.%I', nspname, relname) into view_name
-    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass(p_view);
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.oid = catchword.named(p_view, p_path);
   if not found then
     perform catchword.refuse(format('the view %s does not exist', p_view),
       format('in a migration of your own: alter table %1$s add column if not exists %2$I bigint; comment on column %1$s.%2$I is ''catchword: revision''; create view %3$s as select %4$I as key, %2$I as revision, json_build_object(…) as body from %1$s', p_source, p_revision, p_view, p_key));
   end if;
   -- two at once: the second waits here and then finds nothing to do
-  perform pg_advisory_xact_lock(hashtextextended('catchword.attach', 0));
-  statements := array(select * from catchword.attach_statements(p_collection, p_source, p_key, p_revision, p_watch, p_touches, p_delay));
+  perform from catchword.turn where what = 'attach' for update;
+  statements := array(select * from catchword.attach_statements(p_collection, p_source, p_key, p_revision, p_watch, p_touches, p_delay, p_path));
   -- the column's own statements are not part of the digest: they are only there the first time
   digest := md5(array_to_string(array(select s from unnest(statements) s where s not like 'alter table%' and s not like 'comment on%'), ';'));
   select * into before from catchword.collection where name = p_collection;
@@ -640,7 +667,7 @@ end $$;
 comment on function catchword.attach is 'makes a table a collection; repeating it changes nothing';
 
 create function catchword.drop_triggers(p_collection text) returns void
-language plpgsql as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   t record;
 begin
@@ -666,7 +693,7 @@ end $$;
 comment on function catchword.drop_triggers is 'takes the triggers of a collection away';
 
 create function catchword.detach(p_collection text) returns text
-language plpgsql as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   col catchword.collection;
 begin

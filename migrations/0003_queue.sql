@@ -201,7 +201,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   current bigint;
 begin
-  perform pg_advisory_xact_lock(hashtextextended('catchword.revision', 0));
+  perform from catchword.turn where what = 'revision' for update;
   select last_value into current from catchword.revision;
   if p_above >= least(current + (1::bigint << 52), 1::bigint << 62) then
     return false;
@@ -270,7 +270,7 @@ begin
     return false;
   end if;
   select * into before from catchword.installation for update;
-  perform pg_advisory_xact_lock(hashtextextended('catchword.revision', 0));
+  perform from catchword.turn where what = 'revision' for update;
   select last_value into current from catchword.revision;
   if (before.system_identifier, before.timeline) is distinct from (current_system, current_timeline) and before.system_identifier is not null then
     switched := true;

@@ -221,15 +221,22 @@ begin
 end $$;
 comment on function catchword.reindex is 'schedules a scope in the caller''s one transaction; for large ones: reindex_start, then call run_reindex';
 
--- A procedure can commit: each chunk its own short transaction, however large the scope.
-create procedure catchword.run_reindex(p_id bigint, p_chunk integer default null)
-language plpgsql as $$
+create function catchword.reindex_goes_on(p_id bigint, p_chunk integer) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   -- rows that draw a number are locked until the commit, and their writers wait: fewer at a time
   size constant integer := coalesce(p_chunk, (select case when anew and priority < 1000 then 2500 else 10000 end from catchword.reindex where id = p_id), 1);
 begin
-  loop
-    exit when catchword.reindex_chunk(p_id, size) < size;
+  return catchword.reindex_chunk(p_id, size) >= size;
+end $$;
+comment on function catchword.reindex_goes_on is 'schedules the next keys of a reindex; false: they were the last';
+
+-- A procedure can commit: each chunk its own short transaction, however large the scope. One that commits cannot have a path of its own, so
+-- there is nothing in it that is looked up.
+create procedure catchword.run_reindex(p_id bigint, p_chunk integer default null)
+language plpgsql as $$
+begin
+  while catchword.reindex_goes_on(p_id, p_chunk) loop
     commit;
   end loop;
 end $$;

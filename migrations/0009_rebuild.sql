@@ -49,7 +49,7 @@ begin
     perform catchword.refuse(format('a rebuild of %s is not finished', p_collection), 'see: catchword status');
   end if;
   insert into catchword.rebuild (collection, old_index, new_index, mapping, keep, started_by)
-  values (p_collection, col.targets[1], p_new_index, p_mapping, p_keep, p_who)
+  values (p_collection, col.targets[1], p_new_index, p_mapping, p_keep, catchword.who(p_who))
   returning id into new_id;
   return new_id;
 end $$;
@@ -99,7 +99,7 @@ begin
    where id = p_id;
   if p_to in ('fill', 'keep', 'back', 'drop', 'abort') then
     insert into catchword.journal (who, what, collection, detail, count)
-    values (p_who, 'rebuild', r.collection,
+    values (catchword.who(p_who), 'rebuild', r.collection,
       case p_to when 'fill' then format('%s beside %s', r.new_index, r.old_index)
                 when 'keep' then format('readers see %s', (select targets[1] from catchword.collection where name = r.collection))
                 when 'back' then 'back' when 'abort' then format('undone, %s goes', r.new_index)

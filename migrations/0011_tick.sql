@@ -15,52 +15,59 @@ comment on column catchword.standstill.why is 'what a worker knows of the reason
 alter table catchword.worker add column trouble text;
 comment on column catchword.worker.trouble is 'what its last tick failed of; null: it did not';
 
--- Names are looked up as the session that asks does it: no search_path of its own.
-create function catchword.problems(p_collection text, p_table text, p_key text, p_view text) returns table (problem text)
-language sql stable as $$
+create function catchword.problems(
+  p_collection text, p_table text, p_key text, p_view text,
+  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
+) returns table (problem text)
+language sql stable set search_path = pg_catalog, pg_temp as $$
   select problem from catchword.broken_triggers(p_collection)
   union all
   -- a name that this session cannot resolve proves nothing: it may have another search_path than the migrator
   select format('the configuration says %s, and the collection was attached with %s', said, attached)
     from catchword.collection c,
-         lateral (values (format('table = %s', p_table), c.source::text, to_regclass(p_table) <> c.source),
+         lateral (values (format('table = %s', p_table), c.source::text, catchword.named(p_table, p_path) <> c.source),
                          (format('key = %s', p_key), c.key_column::text, p_key <> c.key_column),
-                         (format('view = %s', p_view), c.view, to_regclass(p_view) <> to_regclass(c.view))) as named (said, attached, differs)
+                         (format('view = %s', p_view), c.view, catchword.named(p_view, p_path) <> to_regclass(c.view))) as named (said, attached, differs)
    where c.name = p_collection and differs
 $$;
 comment on function catchword.problems is 'what is wrong with what the promises rest on, and whether the configuration still names it; no row: nothing';
 
 -- Nothing is held up by it: what is attached goes on as it was. Both sides of `touches` are compared with their tables looked up, and a
 -- name that this session cannot resolve proves nothing.
-create function catchword.unmigrated(p_collection text, p_said jsonb) returns text[]
-language sql stable as $$
+create function catchword.unmigrated(p_collection text, p_said jsonb, p_path text) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp as $$
   with attached as (
     select array(select w from unnest(c.watch) as w order by w) as watch, c.delay_seconds, c.scopes, c.period, c.revision_column,
-           array(select t - 'table' - 'foreign_key' || jsonb_build_object('oid', to_regclass(t ->> 'table')::oid::text) from jsonb_array_elements(c.touches) as t order by 1) as touches
+           array(select t - 'table' - 'foreign_key' || jsonb_build_object('oid', to_regclass(t ->> 'table')::oid::text) from jsonb_array_elements(c.touches) as t order by 1) as touches,
+           array(select to_regclass(u) from unnest(c.unwatched) as u order by 1) as unwatched
       from catchword.collection c where c.name = p_collection
   ),
   said as (
     select array(select w from jsonb_array_elements_text(p_said -> 'watch') as w order by w) as watch, (p_said ->> 'delay')::integer as delay_seconds,
            p_said -> 'scopes' as scopes, p_said ->> 'period' as period, p_said ->> 'revision' as revision_column,
-           array(select t - 'table' - 'foreign_key' || jsonb_build_object('oid', to_regclass(t ->> 'table')::oid::text) from jsonb_array_elements(p_said -> 'touches') as t order by 1) as touches,
-           (select coalesce(bool_and(to_regclass(t ->> 'table') is not null), true) from jsonb_array_elements(p_said -> 'touches') as t) as touches_known
+           array(select t - 'table' || jsonb_build_object('oid', catchword.named(t ->> 'table', p_path)::oid::text) from jsonb_array_elements(p_said -> 'touches') as t order by 1) as touches,
+           (select coalesce(bool_and(catchword.named(t ->> 'table', p_path) is not null), true) from jsonb_array_elements(p_said -> 'touches') as t) as touches_known,
+           array(select catchword.named(u, p_path) from jsonb_array_elements_text(p_said -> 'unwatched') as u order by 1) as unwatched
   )
   select array(
     select named.what
       from attached a, said s,
            lateral (values ('touches', s.touches_known and a.touches is distinct from s.touches), ('watch', a.watch is distinct from s.watch),
                            ('delay', a.delay_seconds <> s.delay_seconds), ('scopes', a.scopes is distinct from s.scopes),
-                           ('period', a.period is distinct from s.period), ('revision', a.revision_column <> s.revision_column)) as named (what, differs)
+                           ('period', a.period is distinct from s.period), ('revision', a.revision_column <> s.revision_column),
+                           ('unwatched', array_position(s.unwatched, null) is null and a.unwatched is distinct from s.unwatched)) as named (what, differs)
      where named.differs)
 $$;
 comment on function catchword.unmigrated is 'settings that the configuration has otherwise than the collection was attached with';
 
 -- Names are quoted by Postgres itself. A table or view that is gone yields null, which is an error and never "no rows".
-create function catchword.attached(p_names text[], p_tables text[], p_keys text[], p_views text[], p_said jsonb[])
-returns table (name text, key_type text, targets text[], period text, table_name text, key_name text, revision_name text, period_name text,
+create function catchword.attached(
+  p_names text[], p_tables text[], p_keys text[], p_views text[], p_said jsonb[],
+  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
+) returns table (name text, key_type text, targets text[], period text, table_name text, key_name text, revision_name text, period_name text,
                view_name text, view_exists boolean, paused text, problems text[], unmigrated text[], view_changed boolean, rebuilding boolean, installation uuid,
                unwatched text[], unwatched_columns text[], copy_of text, was_broken boolean)
-language sql stable as $$
+language sql stable set search_path = pg_catalog, pg_temp as $$
   select c.name, c.key_type, c.targets, c.period::text,
          (select format('%I.%I', n.nspname, r.relname) from pg_catalog.pg_class r join pg_catalog.pg_namespace n on n.oid = r.relnamespace where r.oid = c.source),
          format('%I', c.key_column),
@@ -71,8 +78,8 @@ language sql stable as $$
          c.view,
          to_regclass(c.view) is not null,
          (select format('since %s by %s: %s', to_char(p.since at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'), p.by, p.reason) from catchword.pause p where p.collection = c.name),
-         array(select f.problem from catchword.problems(c.name, said.source, said.key, said.view) f),
-         catchword.unmigrated(c.name, said.settings),
+         array(select f.problem from catchword.problems(c.name, said.source, said.key, said.view, p_path) f),
+         catchword.unmigrated(c.name, said.settings, p_path),
          not catchword.same_view(c.filled_view, facts.digest),
          -- a copy leaves the original's indices alone
          original.name is null and exists (select from catchword.rebuild b where b.collection = c.name and b.finished_at is null),
@@ -107,7 +114,7 @@ comment on function catchword.attached is 'these collections as they are attache
 
 -- In the order of their names, and never waiting: two workers that say it at once must not lock each other out.
 create function catchword.note_moved(p_collections text[]) returns void
-language sql as $$
+language sql set search_path = pg_catalog, pg_temp as $$
   delete from catchword.standstill
    where collection in (select s.collection from catchword.standstill s where s.collection = any(p_collections) order by s.collection for update skip locked);
 $$;
@@ -118,7 +125,7 @@ create function catchword.renew_worker(
   p_id uuid, p_host text, p_version text, p_collections text[], p_blocked jsonb, p_breaker text, p_passed boolean,
   p_trouble text, p_moved text[], p_stood jsonb
 ) returns void
-language sql as $$
+language sql set search_path = pg_catalog, pg_temp as $$
   delete from catchword.worker where seen_at < now() - interval '1 day' and id <> p_id;
   insert into catchword.worker (id, host, version, collections, blocked, breaker, passed_at, trouble)
   values (p_id, p_host, p_version, p_collections, p_blocked, p_breaker, case when p_passed then now() end, p_trouble)
@@ -176,7 +183,7 @@ create function catchword.tick(
   p_trouble text, p_moved text[], p_stood jsonb,
   out standby boolean, out switched boolean, out due text[], out standing_still jsonb, out brought_back bigint
 )
-language plpgsql set plan_cache_mode = force_generic_plan set enable_sort = off as $$
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan set enable_sort = off as $$
 declare
   seen_due text[];
   seen_soon text[];

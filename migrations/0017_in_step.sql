@@ -81,7 +81,7 @@ comment on function catchword.note_broken is 'remembers that a collection is bro
 
 -- A copy becomes an installation of its own: its indices are yet to be made.
 create function catchword.new_installation() returns uuid
-language sql as $$
+language sql set search_path = pg_catalog, pg_temp as $$
   update catchword.collection set targets = '{}';
   delete from catchword.sentinel;
   delete from catchword.audit where finished_at is null;
@@ -96,7 +96,7 @@ comment on function catchword.new_installation is 'gives a copy of a database an
 
 -- A copy takes the indices over. Its numbers may have been given by the original too.
 create function catchword.take_over() returns uuid
-language sql as $$
+language sql set search_path = pg_catalog, pg_temp as $$
   insert into catchword.journal (what, detail) select 'take over', format('from %s', catchword.copy_of());
   update catchword.installation
      set previous_id = id, id = gen_random_uuid(), relation_oid = 'catchword.installation'::regclass,

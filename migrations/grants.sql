@@ -1,19 +1,24 @@
 -- The roles of an installation, and each right they need with its reason. For psql:
 --
 --   psql -v migrator=app_owner -v worker=catchword_worker -v application=app -f migrations/grants.sql
+--   psql … -v operator=catchword_operator -v service=app_service -f migrations/grants.sql
 --
 -- Run it as a superuser, or as a role that may create roles and owns the database: once before the first `catchword migrate`, so that
--- the migrator may make the schema, and again after each `catchword migrate`, so that the worker may use what is new. Repeating it
--- changes nothing. Roles that are missing are made without a password: `alter role … password …` is yours.
+-- the migrator may make the schema, and again after each `catchword migrate`, so that the others may use what is new. Repeating it
+-- changes nothing. Roles that are missing are made without a password: `alter role … password …` is yours. Operator and service may be left out.
 --
 --   migrator     runs `catchword migrate`, `detach`. Owns the schema catchword and the application's tables and views, because only an
 --                owner can add a column and, with its functions, write rows whoever the caller is.
---   worker       runs `catchword worker`, `sync`, `reindex`, `status`, `check`, `doctor`, `explain`, `audit`. Reads the attached tables and views, never writes
---                them: what it changes there it changes through functions of the migrator's.
---   application  writes its own tables. It needs no right here: the triggers draw the numbers and leave the jobs with the
---                migrator's rights.
+--   worker       runs `catchword worker`, `sync`, `reindex`, `rebuild`, `audit`, `status`, `check`, `doctor`, `explain`, `journal`,
+--                `dead list`, `dead show`. Reads the attached tables and views, never writes them: what it changes there it changes
+--                through functions of the migrator's.
+--   operator     a person. Does what a worker does, and `pause`, `resume`, `dead replay`, `dead discard`, through functions that write
+--                into the journal who it was.
+--   application  writes its own tables. It needs no right here: the triggers leave the jobs with the migrator's rights.
+--   service      an application that calls the library (`store_and_schedule`, `index_now`). It reads what a document is made of, and
+--                can neither see nor change jobs, dead letters and the records of deletes. The rights to write its own tables are yours to give.
 --
--- An application that calls catchword's library itself (`store_and_schedule`) reads as the worker does: grant it the worker's role.
+-- The brackets name the commands that fail without a right; `catchword doctor` reads them.
 \set ON_ERROR_STOP on
 \set QUIET on
 \pset tuples_only on
@@ -22,99 +27,157 @@
   \echo 'say who: -v migrator=… -v worker=… -v application=…'
   \quit
 \endif
+\if :{?operator}
+\else
+  \set operator ''
+\endif
+\if :{?service}
+\else
+  \set service ''
+\endif
 
 begin;
 
+-- nothing that somebody planted in a schema of the path may run with the rights of whoever runs this
+set local search_path = pg_catalog, pg_temp;
+-- what was granted before is no news
+set local client_min_messages = warning;
+
 select format('create role %I login', name)
-  from unnest(array[:'migrator', :'worker', :'application']) as wanted (name)
- where not exists (select from pg_catalog.pg_roles where rolname = wanted.name)
+  from unnest(array[:'migrator', :'worker', :'application', :'operator', :'service']) as wanted (name)
+ where name <> '' and not exists (select from pg_catalog.pg_roles where rolname = wanted.name)
 \gexec
+select :'operator' <> '' as has_operator, :'service' <> '' as has_service \gset
 
 -- migrator: to make the schema catchword, the first time
 select format('grant connect, create on database %I to %I', current_database(), :'migrator') \gexec
--- worker, application: to come in, also where public may not
-select format('grant connect on database %I to %I, %I', current_database(), :'worker', :'application') \gexec
+-- the others: to come in, also where public may not
+select format('grant connect on database %I to %I', current_database(), name)
+  from unnest(array[:'worker', :'application', :'operator', :'service']) as wanted (name) where name <> '' \gexec
 
 -- The rest needs the schema.
 select to_regclass('catchword._migrations') is not null as there \gset
 \if :there
 
--- To find anything here.
+-- [every command] To find what is in the schema.
 grant usage on schema catchword to :"worker";
--- To see which version the schema is, which collections there are, who we are, what is paused, how far a reindex came, what was done.
+-- [every command] To see which version the schema is, which collections there are, who we are, what is paused, how far a reindex came, what was done.
 grant select on catchword._migrations, catchword.collection, catchword.installation, catchword.pause, catchword.reindex, catchword.journal to :"worker";
--- To claim (a row lock needs update), to push back, to settle and to bury. Never to insert: jobs come from triggers and functions.
+-- [worker, sync, rebuild] To claim (a row lock needs update), to push back, to settle and to bury. Never to insert: jobs come from triggers and functions.
 grant select, update, delete on catchword.job to :"worker";
--- To count the jobs that were ever scheduled.
+-- [worker, status] To count the jobs that were ever scheduled.
 grant select on sequence catchword.job_id_seq to :"worker";
+-- [worker, doctor] To give sentinels a number, and to see how far the numbers came.
+grant usage, select on sequence catchword.revision to :"worker";
 -- To see whose transaction holds vacuum back. Only a superuser can grant it; without it, sessions of other roles are not seen.
 select format('grant pg_read_all_stats to %I', :'worker') from pg_catalog.pg_roles where rolname = current_user and rolsuper
 \gexec
--- To bury, to show, and to drop the dead letters of a key that settled.
+-- [worker, sync, dead list, dead show] To bury, to show, and to drop the dead letters of a key that settled.
 grant select, insert, delete on catchword.dead_job to :"worker";
--- To know the number of a delete or a touch.
+-- [worker, sync, audit, explain] To know the number of a delete or a touch.
 grant select on catchword.record to :"worker";
--- To keep what an audit found and how far it came, and to schedule what differs among bulks.
+-- [worker, audit, rebuild] To keep what an audit found and how far it came, and to schedule what differs among bulks.
 grant select, insert, update, delete on catchword.audit to :"worker";
 grant execute on function catchword.bulk_base(text, integer), catchword.schedule_audit(text, text[], timestamptz, bigint), catchword.ask_audit(text, boolean, text), catchword.clear_audits() to :"worker";
--- To remember what each index acknowledged.
+-- [worker] To remember what each index acknowledged.
 grant select, insert, update, delete on catchword.sentinel to :"worker";
--- To sweep tombstones that are old enough, and then their records.
+-- [worker] To sweep tombstones that are old enough, and then their records.
 grant execute on function catchword.old_records(text, double precision, timestamptz, text, integer), catchword.forget_records(text, text[], bigint[]), catchword.keep_records(text, text[], bigint[]) to :"worker";
--- To rebuild an index, to finish and to undo that, and to see and remember whether a view changed. The list of indices is changed by these alone.
+-- [rebuild, worker, status] To rebuild an index, to finish and to undo that, and to see and remember whether a view changed. The list of indices is changed by these alone.
 grant select on catchword.rebuild to :"worker";
 grant execute on function
   catchword.rebuild_begin(text, text, jsonb, interval, text), catchword.rebuild_step(bigint, text, text, text),
   catchword.rebuild_hold(bigint, text, text), catchword.rebuild_release(bigint), catchword.rebuild_forget(bigint),
   catchword.view_digest(text), catchword.note_view_changed(text), catchword.note_broken(text, boolean)
   to :"worker";
--- To see what a view is made of, whether every change of it is noticed, and what is doubtful about it.
+-- [worker, status, doctor] To see what a view is made of, whether every change of it is noticed, and what is doubtful about it.
 grant execute on function
   catchword.view_facts(text), catchword.same_view(text, text), catchword.unsteady(text), catchword.opaque(text), catchword.needless(text)
   to :"worker";
--- To count how fresh search is, and to forget that after two days.
+-- [worker, sync, check] To count how fresh search is, and to forget that after two days.
 grant select, insert, update, delete on catchword.freshness to :"worker";
--- To give a sign of life, and to forget workers that vanished.
+-- [worker, status, check] To give a sign of life, and to forget workers that vanished.
 grant select, insert, update, delete on catchword.worker to :"worker";
--- To say since when due jobs of a collection have not moved.
+-- [worker, sync, status, check] To say since when due jobs of a collection have not moved.
 grant select, insert, update, delete on catchword.standstill to :"worker";
 
--- To see whether the triggers are in place.
-grant execute on function catchword.broken_triggers(text), catchword.foreign_key(regclass, jsonb), catchword.problems(text, text, text, text) to :"worker";
--- To read what is attached, and to begin a tick.
+-- [every command] To find tables and views by their names, and to see whether the triggers are in place.
 grant execute on function
-  catchword.attached(text[], text[], text[], text[], jsonb[]), catchword.unmigrated(text, jsonb), catchword.renew_worker(uuid, text, text, text[], jsonb, text, boolean, text, text[], jsonb),
+  catchword.named(text, text), catchword.broken_triggers(text), catchword.foreign_key(regclass, jsonb), catchword.problems(text, text, text, text, text)
+  to :"worker";
+-- [worker, sync] To read what is attached, and to begin a tick.
+grant execute on function
+  catchword.attached(text[], text[], text[], text[], jsonb[], text), catchword.unmigrated(text, jsonb, text),
+  catchword.renew_worker(uuid, text, text, text[], jsonb, text, boolean, text, text[], jsonb),
   catchword.note_moved(text[]), catchword.bring_back(text[]),
   catchword.tick(uuid, text, text, text[], jsonb, text, boolean, text, text[], jsonb)
   to :"worker";
--- To give rows a new number: after a change of a related table, and where Elasticsearch is ahead.
+-- [worker, sync, audit] To give rows a new number: after a change of a related table, and where Elasticsearch is ahead.
 grant execute on function catchword.draw(text, text[]), catchword.touch(text, text[]), catchword.expand_touches(text, integer) to :"worker";
--- To lift the sequence above a version seen in Elasticsearch, and to notice another server.
+-- [worker, sync, audit] To lift the sequence above a version seen in Elasticsearch, and to notice another server.
 grant execute on function catchword.raise_revision(bigint), catchword.note_server() to :"worker";
--- To notice that this database is a copy of another one, or that it went back behind what an index has.
+-- [every command] To notice that this database is a copy of another one, or that it went back behind what an index has.
 grant execute on function catchword.copy_of(), catchword.note_doubt(text, text, bigint, text) to :"worker";
--- To change the canary.
+-- [worker] To change the canary.
 grant execute on function catchword.stir_canary() to :"worker";
--- To record a delete that nobody recorded.
+-- [worker, sync, audit] To record a delete that nobody recorded.
 grant execute on function catchword.record_gone(text, text[]) to :"worker";
--- To reindex, and to schedule by hand.
+-- [reindex, rebuild] To reindex, and to schedule by hand.
 grant execute on function
   catchword.schedule(text, text[], text, integer, interval),
   catchword.reindex_start(text, text, text, timestamptz, timestamptz, text[], boolean, boolean, text),
   catchword.reindex_count(bigint),
   catchword.reindex_chunk(bigint, integer),
+  catchword.reindex_goes_on(bigint, integer),
   catchword.reindex(text, text, text, timestamptz, timestamptz, text[], boolean, boolean, text)
   to :"worker";
 grant execute on procedure catchword.run_reindex(bigint, integer) to :"worker";
 
--- To read what a document is made of: each attached table and its view, and the schemas they are in.
-select format('grant usage on schema %I to %I', nspname, :'worker')
-  from (select n.nspname from catchword.collection c join pg_catalog.pg_class r on r.oid in (c.source, to_regclass(c.view))
-          join pg_catalog.pg_namespace n on n.oid = r.relnamespace group by 1) as needed
+\if :has_operator
+-- An operator does what a worker does: an audit, a rebuild and a `sync` work the queue themselves.
+grant :"worker" to :"operator";
+-- [pause, resume] To stop the work on a collection, and to go on.
+grant execute on function catchword.pause(text, text, text), catchword.resume(text, text) to :"operator";
+-- [dead replay, dead discard] To schedule dead letters again, and to throw them away.
+grant execute on function
+  catchword.replay(bigint[], text, text, text, timestamptz, text, text),
+  catchword.discard(bigint[], text, text, text, timestamptz, text, text)
+  to :"operator";
+-- [call_off] To take a bulk that was a mistake off the queue, by psql.
+grant execute on function catchword.call_off(text, text, text) to :"operator";
+-- To end a session that holds jobs or a lock. Only a superuser can grant it.
+select format('grant pg_signal_backend to %I', :'operator') from pg_catalog.pg_roles where rolname = current_user and rolsuper
 \gexec
-select format('grant select on %s, %s to %I', source, view, :'worker')
-  from catchword.collection
- where exists (select from pg_catalog.pg_class where oid = source) and to_regclass(view) is not null
+-- [dead bury] To bury jobs by hand, where this version can.
+select format('grant execute on function %s to %I', oid::regprocedure, :'operator') from pg_catalog.pg_proc
+ where pronamespace = 'catchword'::regnamespace and proname = 'bury'
+\gexec
+\endif
+
+\if :has_service
+-- [connect] To find what is in the schema.
+grant usage on schema catchword to :"service";
+-- [connect] To see which version the schema is, which collections there are, who we are, what is paused or rebuilt.
+grant select on catchword._migrations, catchword.collection, catchword.installation, catchword.pause, catchword.rebuild to :"service";
+-- [connect] To read what is attached.
+grant execute on function
+  catchword.named(text, text), catchword.broken_triggers(text), catchword.problems(text, text, text, text, text), catchword.view_digest(text),
+  catchword.attached(text[], text[], text[], text[], text)
+  to :"service";
+-- [store_and_schedule, index_now] To know the number of a delete or a touch.
+grant select on catchword.record to :"service";
+\endif
+
+-- To read what a document is made of: each attached table and its view, and the schemas they are in.
+select format('grant usage on schema %I to %I', nspname, name)
+  from (select n.nspname from catchword.collection c join pg_catalog.pg_class r on r.oid in (c.source, to_regclass(c.view))
+          join pg_catalog.pg_namespace n on n.oid = r.relnamespace group by 1) as needed,
+       unnest(array[:'worker', :'service']) as reader (name)
+ where name <> ''
+\gexec
+select format('grant select on %s, %s to %I', source, view, reader.name)
+  from catchword.collection, unnest(array[:'worker', :'service']) as reader (name)
+ where reader.name <> '' and exists (select from pg_catalog.pg_class where oid = source) and to_regclass(view) is not null
 \gexec
 
 \endif

@@ -35,6 +35,8 @@ pub(crate) struct Inner {
     pub config: Config,
     pub prefix: String,
     pub pool: PgPool,
+    /// For the statements of an application: its names are looked up by its own path.
+    pub open_pool: PgPool,
     pub elastic: Elastic,
     pub breakers: Breakers,
     pub pace: Pace,
@@ -103,6 +105,7 @@ impl Catchword {
         let inner = Inner {
             prefix: environment.index_prefix.clone(),
             pool: database::pool(&environment.database_url, size)?,
+            open_pool: database::open_pool(&environment.database_url, size)?,
             elastic,
             breakers: Breakers::default(),
             pace: Pace::new(config.worker.batch),
@@ -150,8 +153,9 @@ impl Catchword {
     }
 
     /// The pool, for an application that has none of its own. Begin transactions with [`database::begin`].
+    #[expect(clippy::misnamed_getters, reason = "the other one is catchword's own: there, the application's names mean nothing")]
     pub fn pool(&self) -> &PgPool {
-        &self.inner.pool
+        &self.inner.open_pool
     }
 
     /// The client, for an application that searches with the same address and credentials.

@@ -19,19 +19,33 @@ const TRUSTED: Duration = Duration::from_millis(500);
 /// How long after a begin was cut short every connection is asked. The server ends an idle transaction after a minute (session.sql).
 const DOUBTED: Duration = Duration::from_secs(90);
 
-/// Opens the pool. No connection is made yet.
+/// Opens the pool for what catchword asks itself. No connection is made yet.
 pub fn pool(url: &DatabaseUrl, size: u32) -> Result<PgPool, Error> {
-    Ok(PgPoolOptions::new()
+    Ok(asked_before(size).after_connect(|connection, _| Box::pin(prepare_session(connection))).connect_lazy_with(options(url)?))
+}
+
+/// A pool for what the caller asks: its names are looked up as in any other session of the role.
+pub fn open_pool(url: &DatabaseUrl, size: u32) -> Result<PgPool, Error> {
+    let pool = asked_before(size).after_connect(|connection, _| {
+        Box::pin(async move {
+            prepare_session(connection).await?;
+            sqlx::raw_sql(include_str!("open_session.sql")).execute(connection).await?;
+            Ok(())
+        })
+    });
+    Ok(pool.connect_lazy_with(options(url)?))
+}
+
+fn asked_before(size: u32) -> PgPoolOptions {
+    PgPoolOptions::new()
         .max_connections(size)
         .acquire_timeout(ACQUIRE)
-        .after_connect(|connection, _| Box::pin(prepare_session(connection)))
         // the pool's own test would ask each time, and less
         .test_before_acquire(false)
         .before_acquire(|connection, used| {
             let trusted = used.idle_for < TRUSTED && !Doubt::is_raised();
             Box::pin(async move { if trusted { Ok(true) } else { is_clean(connection).await } })
         })
-        .connect_lazy_with(options(url)?))
 }
 
 /// A pool for reads that somebody waits for: what takes longer than a quarter of a second is given up by the server itself.
@@ -160,10 +174,11 @@ impl Drop for Doubt {
     }
 }
 
+/// The path is pinned, so that nothing but Postgres' own functions and ours runs as this role, whoever may create in a schema of its path.
 /// `row_security` off makes a policy raise an error instead of hiding rows, which would look deleted. The limits are the server's,
 /// because a query that is dropped here goes on there.
 async fn prepare_session(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    sqlx::raw_sql(include_str!("session.sql")).execute(connection).await?;
+    sqlx::raw_sql(concat!(include_str!("pinned.sql"), ";\n", include_str!("session.sql"))).execute(connection).await?;
     Ok(())
 }
 

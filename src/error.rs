@@ -29,6 +29,9 @@ pub enum Error {
     /// The schema is another version's.
     #[error("{0}")]
     Schema(String),
+    /// Somebody else holds a lock that only catchword should take.
+    #[error("{0}")]
+    Held(String),
     /// The process is stopping.
     #[error("stopping")]
     Stopped,

@@ -29,6 +29,7 @@ pub mod database;
 pub mod metrics;
 pub mod telemetry;
 
+mod alone;
 mod crash;
 mod error;
 mod printable;

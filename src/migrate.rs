@@ -1,11 +1,13 @@
 //! Makes the schema `catchword`, attaches tables, creates indices; and says whether the schema that is there is this version's.
 
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use sqlx::migrate::Migrator;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
+use crate::alone::Alone;
 use crate::collection::{self, Attached, Doubts, OfACopy};
 use crate::config;
 use crate::elastic::{Ensured, IndexPlan, Target};
@@ -16,8 +18,16 @@ static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     let mut migrator = sqlx::migrate!();
     migrator.create_schema("catchword");
     migrator.dangerous_set_table_name("catchword._migrations");
+    // its own lock says nothing of who holds it
+    migrator.set_locking(false);
     migrator
 });
+
+/// As Postgres calls it.
+pub(crate) const UTF8: &str = "UTF8";
+
+/// How long to wait for another migrate: a schema is made within seconds.
+const TURN: Duration = Duration::from_secs(30);
 
 /// What was done for one collection.
 #[derive(Clone, Debug)]
@@ -45,6 +55,7 @@ impl Catchword {
     pub async fn migrate_copy(&self, copy: OfACopy) -> Result<(Vec<String>, Vec<Done>), Error> {
         let pool = &self.inner.pool;
         collection::refuse_standby(&mut *pool.acquire().await?).await?;
+        refuse_encoding(&mut *pool.acquire().await?).await?;
         // what the mapping files say is checked before anything is changed
         for config in self.inner.config.served() {
             self.index_plan(config, Uuid::nil())?.create_request()?;
@@ -163,12 +174,40 @@ fn half_done(error: Error, done: &[Done]) -> Error {
 
 /// Applies what is missing. Repeating it changes nothing; two at once take turns.
 pub async fn migrate(pool: &PgPool) -> Result<Vec<String>, Error> {
+    let _turn = turn(pool).await?;
     let missing = pending(&mut *pool.acquire().await?).await?;
     MIGRATIONS.run(pool).await.map_err(|error| match error {
         sqlx::migrate::MigrateError::Execute(error) => Error::Postgres(error),
         other => Error::Schema(format!("the schema catchword cannot be migrated: {other}")),
     })?;
     Ok(missing.into_iter().map(|(name, _)| name).collect())
+}
+
+/// Documents and keys are UTF-8. Elsewhere Postgres keeps bytes that are none, or letters that others lack, and one such key would fail
+/// every claim of its collection.
+pub async fn refuse_encoding(connection: &mut PgConnection) -> Result<(), Error> {
+    let encoding: String = sqlx::query_scalar(include_str!("encoding.sql")).fetch_one(connection).await?;
+    if encoding == UTF8 {
+        return Ok(());
+    }
+    Err(Error::Refused(format!(
+        "this database has the encoding {encoding}, and catchword needs {UTF8}; create one with encoding '{UTF8}' and move the data there by pg_dump"
+    )))
+}
+
+/// Waits until no other migrate is at it. There may be no table to lock yet, so the lock is a session's.
+async fn turn(pool: &PgPool) -> Result<Alone, Error> {
+    let started = Instant::now();
+    loop {
+        let connection = pool.acquire().await?.detach();
+        match Alone::take(connection, "catchword.migrate").await? {
+            Ok(alone) => return Ok(alone),
+            Err(holder) if started.elapsed() > TURN => {
+                return Err(Error::Refused(format!("another migrate seems to run: its lock is held by {holder}; wait for it, or end it")));
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+        }
+    }
 }
 
 /// The migrations that are not applied yet: name and SQL. A schema that is newer than this binary is refused.

@@ -1,5 +1,7 @@
--- The last ones shape documents: whatever the server, the database or the role says, one row is one document.
-select set_config('row_security', 'off', false),
+-- Settings that the promises rest on, after pinned.sql. The last ones shape documents: whatever the server, the database or the role says,
+-- one row is one document.
+select set_config('catchword.path', concat_ws(', ', 'pg_catalog', nullif(current_setting('catchword.path'), ''), 'pg_temp'), false),
+       set_config('row_security', 'off', false),
        set_config('synchronous_commit', 'on', false),
        set_config('default_transaction_isolation', 'read committed', false),
        set_config('statement_timeout', '30s', false),

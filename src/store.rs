@@ -116,10 +116,10 @@ impl Catchword {
         F: AsyncFnOnce(&mut PgConnection) -> Result<Stored<T>, E>,
         E: From<Error>,
     {
-        let mut transaction = database::begin(&self.inner.pool).await?;
+        let mut transaction = database::begin(&self.inner.open_pool).await?;
         // the trigger writes it into the job, so that a pass can point back at this request
         if let Some(traceparent) = traceparent::current() {
-            let set = sqlx::query("select set_config('catchword.traceparent', $1, true)").bind(traceparent);
+            let set = sqlx::query("select pg_catalog.set_config('catchword.traceparent', $1, true)").bind(traceparent);
             set.execute(&mut *transaction).await.map_err(Error::from)?;
         }
         let stored = store(&mut transaction).await?;

@@ -1,24 +1,24 @@
-//! An audit is run by one process at a time. The lock is a session's, on a connection of its own: it ends with the process.
+//! An audit is run by one process at a time.
 
 use std::time::Duration;
 
-use sqlx::{PgConnection, PgPool};
+use sqlx::PgPool;
 
+use crate::alone::Alone;
 use crate::{Error, database};
 
 /// How long to wait for the connection.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Held while an audit runs.
-pub(super) struct Lock {
-    _connection: PgConnection,
-}
-
-impl Lock {
-    /// None: it runs elsewhere.
-    pub async fn take(pool: &PgPool, audit: i64) -> Result<Option<Lock>, Error> {
-        let mut connection = database::beside(pool, LIMIT).await?;
-        let taken: bool = sqlx::query_scalar(include_str!("lock.sql")).bind(audit).fetch_one(&mut connection).await?;
-        Ok(taken.then_some(Lock { _connection: connection }))
+/// The lock of an audit. It runs elsewhere: refused. A stranger has the lock: an error that names him.
+pub(super) async fn take(pool: &PgPool, audit: i64) -> Result<Alone, Error> {
+    let connection = database::beside(pool, LIMIT).await?;
+    let what = format!("audit {audit}");
+    match Alone::take(connection, &format!("catchword.audit.{audit}")).await? {
+        Ok(alone) => Ok(alone),
+        Err(holder) => {
+            holder.refuse_stranger(&what)?;
+            Err(Error::Refused(format!("{what} is being run by another process: {holder}")))
+        }
     }
 }

@@ -41,7 +41,6 @@ use crate::elastic::{Answer, Target};
 use crate::{Catchword, Error, Inner, elastic};
 use held::Held;
 use ledger::{Ledger, Stage};
-use lock::Lock;
 use pace::Pacer;
 
 /// What is to be compared.
@@ -139,9 +138,7 @@ impl Catchword {
         watch: Watch<'_>,
         stop: &CancellationToken,
     ) -> Result<Report, Error> {
-        let Some(_lock) = Lock::take(&self.inner.pool, ledger.id).await? else {
-            return Err(Error::Refused(format!("audit {} is being run by another process", ledger.id)));
-        };
+        let _lock = lock::take(&self.inner.pool, ledger.id).await?;
         let mut ledger = ledger;
         if ledger.content_share.is_some() && self.require_sources(&targets).await.is_err() {
             ledger.content_share = None;

@@ -8,7 +8,7 @@ use crate::printable::printable;
 pub(super) async fn run(args: &Args, options: &Journal) -> anyhow::Result<End> {
     let catchword = args.open()?;
     super::check_database(&catchword).await?;
-    let mut connection = catchword.pool().acquire().await?;
+    let mut connection = catchword.inner.pool.acquire().await?;
     let lines = operate::journal(&mut connection, options.collection.as_deref(), options.limit).await?;
     if options.json {
         print_json(&lines)?;

@@ -66,8 +66,9 @@ async fn real_run(catchword: &Catchword, copy: OfACopy) -> anyhow::Result<()> {
 
 /// The migrations are applied in a transaction that is undone, so that the statements can be asked for.
 async fn dry_run(catchword: &Catchword) -> anyhow::Result<End> {
-    let mut transaction = database::begin(catchword.pool()).await?;
+    let mut transaction = database::begin(&catchword.inner.pool).await?;
     collection::refuse_standby(&mut transaction).await?;
+    migrate::refuse_encoding(&mut transaction).await?;
     let pending = migrate::pending(&mut transaction).await?;
     migrate::apply_for_a_look(&mut transaction, &pending).await?;
     for (name, sql) in &pending {

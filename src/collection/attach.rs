@@ -171,6 +171,7 @@ pub(super) fn said(config: &config::Collection) -> Value {
         "scopes": config.scopes,
         "period": config.period,
         "revision": config.revision,
+        "unwatched": config.unwatched,
     })
 }
 

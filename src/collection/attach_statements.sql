@@ -1,1 +1,1 @@
-select catchword.attach_statements($1, $2::text::regclass, $3, $4, $5, $6, $7)
+select catchword.attach_statements($1, catchword.named($2), $3, $4, $5, $6, $7)

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use sqlx::{Connection, PgConnection, Row};
 
-use super::statements::{filled, with_keys};
+use super::statements::{filled, read_view, with_keys};
 use super::{Collection, KeyType, plan, repair};
 use crate::Error;
 use crate::config;
@@ -115,13 +115,11 @@ async fn check_plan(
     let own = config.table.rsplit('.').next().unwrap_or(&config.table).trim_matches('"');
     let judged = if large.contains(own) { Judged::ByPlan } else { Judged::TooSmall };
     sqlx::query("set local enable_seqscan = off").execute(&mut *connection).await?;
-    let row = with_keys(filled(&collection.statements.explain).bind(&config.name), collection.key_type, keys)
-        .bind(i64::MAX)
-        .bind(i64::MAX)
-        .fetch_one(connection)
+    let explain = with_keys(filled(&collection.statements.explain).bind(&config.name), collection.key_type, keys);
+    let rows = read_view(connection, explain.bind(i64::MAX).bind(i64::MAX))
         .await
         .map_err(|error| Error::View(format!("{} of collection {}: {error}", config.view, config.name)))?;
-    let explained: Value = row.try_get(0)?;
+    let explained: Value = rows.first().ok_or(sqlx::Error::RowNotFound)?.try_get(0)?;
     match plan::reads_whole(&explained, &large) {
         None => Ok(judged),
         Some(table) => Err(Error::Refused(format!(
@@ -151,8 +149,8 @@ async fn check_revision(
     if !reads_it {
         return Err(another);
     }
-    let shown = with_keys(filled(&collection.statements.shown), collection.key_type, keys).fetch_optional(&mut *connection).await?;
-    let Some(shown) = shown else { return Ok(()) };
+    let shown = read_view(connection, with_keys(filled(&collection.statements.shown), collection.key_type, keys)).await?;
+    let Some(shown) = shown.first() else { return Ok(()) };
     let key: String = shown.try_get("key")?;
     // as a worker will: it must not fail on this table
     repair::draw(connection, &config.name, &[&key]).await?;
@@ -168,6 +166,6 @@ async fn check_revision(
 
 /// The revision in the view, and in the row.
 async fn revisions(connection: &mut PgConnection, collection: &Collection, key: &str) -> Result<(Option<i64>, Option<i64>), Error> {
-    let row = filled(&collection.statements.revisions).bind(key.to_owned()).fetch_optional(connection).await?;
-    row.map_or(Ok((None, None)), |row| Ok((row.try_get("in_view")?, row.try_get("in_row")?)))
+    let rows = read_view(connection, filled(&collection.statements.revisions).bind(key.to_owned())).await?;
+    rows.first().map_or(Ok((None, None)), |row| Ok((row.try_get("in_view")?, row.try_get("in_row")?)))
 }

@@ -1,1 +1,1 @@
-select catchword.check_source($1, $2::text::regclass, $3, $4, $5, $6)
+select catchword.check_source($1, catchword.named($2), $3, $4, $5, $6)

@@ -1,6 +1,6 @@
 -- Rows that the view returns for these keys: how many have no revision yet, and how many show another one than the row's.
-select count(*) as returned,
-       count(*) filter (where t.{revision} is null) as without_revision,
-       count(*) filter (where v.revision is distinct from t.{revision}) as other_revision
+select pg_catalog.count(*) as returned,
+       pg_catalog.count(*) filter (where t.{revision} is null) as without_revision,
+       pg_catalog.count(*) filter (where v.revision is distinct from t.{revision}) as other_revision
   from {view} v join only {table} t on t.{key} = v.key
  where v.key = any($1::{key_array})

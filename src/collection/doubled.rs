@@ -3,7 +3,7 @@
 use sqlx::{PgConnection, Row};
 
 use super::Collection;
-use super::statements::filled;
+use super::statements::{filled, read_view};
 use crate::Error;
 
 /// Keys of one page: some tens of milliseconds.
@@ -14,7 +14,8 @@ impl Collection {
     pub async fn doubled_key(&self, connection: &mut PgConnection) -> Result<Option<String>, Error> {
         let mut last: Option<String> = None;
         loop {
-            let row = filled(&self.statements.doubled).bind(&last).bind(PAGE).fetch_one(&mut *connection).await?;
+            let rows = read_view(connection, filled(&self.statements.doubled).bind(&last).bind(PAGE)).await?;
+            let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
             let doubled: Option<String> = row.try_get("doubled")?;
             last = row.try_get("last")?;
             if doubled.is_some() || last.is_none() {

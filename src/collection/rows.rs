@@ -69,7 +69,8 @@ pub(super) async fn rows(
         }
         match query.fetch_all(&mut *savepoint).await {
             Ok(found) => {
-                savepoint.commit().await?;
+                // undone, because the path and the limit are for this statement alone
+                savepoint.rollback().await?;
                 rows.found.extend(found);
             }
             Err(error) if is_a_rows_fault(&error) || is_slow(&error) => {

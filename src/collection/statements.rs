@@ -1,9 +1,9 @@
 //! The one place where a name is put into SQL. The names come quoted from Postgres itself (`load.sql`); values are always bound.
 
 use sqlx::AssertSqlSafe;
-use sqlx::postgres::PgArguments;
+use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
-use sqlx::{Postgres, Row};
+use sqlx::{Connection, PgConnection, Postgres, Row};
 use uuid::Uuid;
 
 use super::KeyType;
@@ -39,17 +39,18 @@ impl Statements {
     /// Fills in the quoted names that `load.sql` returned.
     pub fn fill(row: &sqlx::postgres::PgRow) -> Result<Statements, sqlx::Error> {
         let key_type: String = row.try_get("key_type")?;
-        let names: [(&str, String); 6] = [
+        let period: Option<String> = row.try_get("period_name")?;
+        let names: [(&str, String); 7] = [
             ("{table}", row.try_get("table_name")?),
             ("{key}", row.try_get("key_name")?),
             ("{revision}", row.try_get("revision_name")?),
             ("{view}", row.try_get("view_name")?),
             ("{key_array}", if key_type == KeyType::Uuid.name() { "uuid[]".into() } else { format!("text[]::{key_type}[]") }),
             ("{key_type}", key_type),
+            ("{period}", period.clone().unwrap_or_default()),
         ];
-        let fill = |template: &str| names.iter().fold(template.to_owned(), |sql, (place, name)| sql.replace(place, name));
-        let period: Option<String> = row.try_get("period_name")?;
-        let of_period = |template: &str| period.as_ref().map(|period| fill(template).replace("{period}", period));
+        let fill = |template: &str| fill_in(template, &names);
+        let of_period = |template: &str| period.as_ref().map(|_| fill(template));
         let bodies = fill(include_str!("bodies.sql"));
         Ok(Statements {
             versions: fill(include_str!("versions.sql")),
@@ -76,11 +77,35 @@ impl Statements {
     }
 }
 
+/// Puts names in their places. In one go: a name may itself look like a place.
+fn fill_in(template: &str, names: &[(&str, String)]) -> String {
+    let (mut filled, mut rest) = (String::with_capacity(template.len()), template);
+    while let Some(at) = rest.find('{') {
+        filled.push_str(&rest[..at]);
+        rest = &rest[at..];
+        // a brace that is no place is the statement's own
+        let (place, name) =
+            names.iter().find(|(place, _)| rest.starts_with(place)).map_or(("{", "{"), |(place, name)| (place, name.as_str()));
+        filled.push_str(name);
+        rest = &rest[place.len()..];
+    }
+    filled + rest
+}
+
 type Statement = Query<'static, Postgres, PgArguments>;
 
 /// A filled statement, ready for its values.
 pub(super) fn filled(sql: &str) -> Statement {
     sqlx::query(AssertSqlSafe(sql.to_owned()))
+}
+
+/// Runs a statement that reads the view, under the path that the view's functions expect. See `path.sql`.
+pub(super) async fn read_view(connection: &mut PgConnection, statement: Statement) -> Result<Vec<PgRow>, sqlx::Error> {
+    let mut savepoint = connection.begin().await?;
+    sqlx::query(include_str!("path.sql")).execute(&mut *savepoint).await?;
+    let read = statement.fetch_all(&mut *savepoint).await;
+    savepoint.rollback().await?;
+    read
 }
 
 /// Binds keys where a statement says `{key_array}`. Postgres takes longer to read the text of a uuid than to find its row, so uuids go as
@@ -90,5 +115,16 @@ pub(super) fn with_keys(query: Statement, key_type: KeyType, keys: &[impl AsRef<
     match key_type {
         KeyType::Uuid => query.bind(keys.filter_map(|key| Uuid::try_parse(key).ok()).collect::<Vec<_>>()),
         _ => query.bind(keys.collect::<Vec<&str>>()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fill_in;
+
+    #[test]
+    fn a_name_that_looks_like_a_place_is_a_name() {
+        let names = [("{key}", "\"{view}\"".to_owned()), ("{view}", "\"{key}\"".to_owned())];
+        assert_eq!(fill_in("select {key}, '{}' from {view} {other", &names), "select \"{view}\", '{}' from \"{key}\" {other");
     }
 }

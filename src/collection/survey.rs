@@ -6,7 +6,7 @@ use sqlx::{Connection, FromRow, PgConnection, Row};
 
 use super::check::{self, Judged};
 use super::repair::draw;
-use super::statements::{filled, with_keys};
+use super::statements::{filled, read_view, with_keys};
 use super::{Collection, Unbuildable};
 use crate::{Error, config};
 
@@ -104,7 +104,8 @@ impl Collection {
             Err(error) => return Err(error),
         }
         survey.took = started.elapsed();
-        let row = with_keys(filled(&self.statements.compared), self.key_type, &keys).fetch_one(connection).await?;
+        let rows = read_view(connection, with_keys(filled(&self.statements.compared), self.key_type, &keys)).await?;
+        let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
         survey.returned = row.try_get("returned")?;
         survey.without_revision = row.try_get("without_revision")?;
         survey.other_revision = row.try_get("other_revision")?;

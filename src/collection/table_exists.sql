@@ -1,1 +1,1 @@
-select to_regclass($1) is not null
+select catchword.named($1) is not null

@@ -6,21 +6,21 @@ with present as materialized (
 ),
 wanted as (
   select given.key, c.floor, recorded.revision as recorded
-    from catchword.collection c, unnest($2::{key_array}) as given (key)
+    from catchword.collection c, pg_catalog.unnest($2::{key_array}) as given (key)
     left join lateral (select r.revision from catchword.record r where r.collection = $1 and r.key = given.key::text order by r.revision desc limit 1) as recorded on true
    where c.name = $1
 ),
 absent as (
   select wanted.key, wanted.floor, wanted.recorded from wanted where not exists (select from present where present.key = wanted.key)
 )
-select 'present' as state, present.key::text as key, greatest(present.revision, wanted.floor, wanted.recorded + wanted.recorded % 2) as version
+select 'present' as state, present.key::text as key, greatest(present.revision, wanted.floor, wanted.recorded + wanted.recorded % 2::bigint) as version
   from present join wanted on wanted.key = present.key
 union all
-select 'row', absent.key::text, greatest(hidden.revision, absent.floor, absent.recorded + absent.recorded % 2) + 1
+select 'row', absent.key::text, greatest(hidden.revision, absent.floor, absent.recorded + absent.recorded % 2::bigint) + 1
   from absent
  cross join lateral (select t.{revision} as revision from only {table} t where t.{key} = absent.key offset 0) as hidden
 union all
 -- an even one is the touch of a row that is gone without a trace: nobody recorded the delete
 select 'record', absent.key::text, absent.recorded
   from absent
- where absent.recorded % 2 = 1
+ where absent.recorded % 2::bigint = 1

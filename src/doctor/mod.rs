@@ -86,16 +86,31 @@ impl Catchword {
             }
             Err(error) => return Err(error),
         }
+        let (rights, sees_the_queue) = rights::look(connection).await?;
+        if !sees_the_queue {
+            report.add("rights", rights);
+            report.unseen.push("tables, views, indices and the queue: this role is a service's; run it as a worker or an operator".into());
+            return Ok(None);
+        }
         report.add("schema", schema::look(connection).await?);
-        report.add("rights", rights::look(connection).await?);
+        report.add("rights", rights);
         let mut collections = Vec::new();
         for config in self.inner.config.served() {
             let group = format!("{} table", config.name);
             match collection::load(connection, config, &self.inner.prefix).await {
                 Ok(collection) => {
                     report.add(&group, table::look(connection, config, &collection).await?);
-                    report.add(&group, trial::look(connection, &collection).await?);
-                    report.add(&format!("{} view", config.name), view::look(connection, config, &collection, &self.inner.config).await?);
+                    // what is missing was said of the table; whatever else needs it cannot be told
+                    let broken = |error: &Error| error.sqlstate().is_some() && !collection.problems.is_empty();
+                    match trial::look(connection, &collection).await {
+                        Err(error) if broken(&error) => {}
+                        lines => report.add(&group, lines?),
+                    }
+                    let lines = match view::look(connection, config, &collection, &self.inner.config).await {
+                        Err(error) if broken(&error) => vec![fail("shape", error.to_string(), "fix what is said of the table first")],
+                        lines => lines?,
+                    };
+                    report.add(&format!("{} view", config.name), lines);
                     collections.push(collection);
                 }
                 Err(Error::Refused(why)) => {

@@ -6,6 +6,7 @@ use sqlx::{FromRow, PgConnection};
 use super::line::{Line, fail, ok, warn};
 use crate::Error;
 use crate::config::{Config, Environment};
+use crate::migrate::UTF8;
 
 /// What the migrations and the statements are written for; older ones are no longer mended by Postgres itself.
 const OLDEST: i32 = 140_000;
@@ -19,6 +20,7 @@ struct Server {
     version: String,
     version_number: i32,
     standby: bool,
+    encoding: String,
     synchronous_commit: String,
     replication_role: String,
     /// Settings of roles and databases that differ, in words.
@@ -70,6 +72,7 @@ fn judge(server: &Server, needed: i64) -> Vec<Line> {
     vec![
         version(server),
         primary(server),
+        encoding(server),
         replication_role(server),
         synchronous_commit(server),
         disk(server),
@@ -90,6 +93,14 @@ fn primary(server: &Server) -> Line {
         return fail("primary", "this is a standby: what it shows is not what was committed", "set DATABASE_URL to the primary");
     }
     ok("primary", "it is the primary")
+}
+
+fn encoding(server: &Server) -> Line {
+    if server.encoding != UTF8 {
+        let says = format!("the database has the encoding {}: a key that is not UTF-8 stops its collection", server.encoding);
+        return fail("encoding", says, "create a database with encoding 'UTF8', and move the data there by pg_dump");
+    }
+    ok("encoding", "the database is in UTF-8")
 }
 
 /// Ordinary triggers do not fire for a session whose role is `replica`: its writes leave no jobs.
@@ -175,6 +186,7 @@ mod tests {
             version: "18.1".into(),
             version_number: 180_001,
             standby: false,
+            encoding: "UTF8".into(),
             synchronous_commit: "on".into(),
             replication_role: "origin".into(),
             defaults: Vec::new(),
@@ -201,6 +213,7 @@ mod tests {
         assert_eq!(found(|_| {}), []);
         assert_eq!(found(|s| s.version_number = 130_012), [("version", Fail)]);
         assert_eq!(found(|s| s.standby = true), [("primary", Fail)]);
+        assert_eq!(found(|s| s.encoding = "SQL_ASCII".into()), [("encoding", Fail)]);
         assert_eq!(found(|s| s.replication_role = "replica".into()), [("writes seen", Fail)]);
         assert_eq!(found(|s| s.defaults = vec!["session_replication_role=replica of role app".into()]), [("writes seen", Fail)]);
         assert_eq!(found(|s| s.synchronous_commit = "off".into()), [("commits stay", Fail)]);

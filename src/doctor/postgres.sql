@@ -2,6 +2,7 @@
 select current_setting('server_version') as version,
        current_setting('server_version_num')::integer as version_number,
        pg_is_in_recovery() as standby,
+       current_setting('server_encoding') as encoding,
        (select reset_val from pg_catalog.pg_settings where name = 'synchronous_commit') as synchronous_commit,
        (select reset_val from pg_catalog.pg_settings where name = 'session_replication_role') as replication_role,
        array(select format('%s%s%s', split_part(said, '=', 1) || '=' || split_part(said, '=', 2), coalesce(' of role ' || r.rolname, ''), coalesce(' in database ' || d.datname, ''))

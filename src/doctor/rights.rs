@@ -1,4 +1,7 @@
-//! The rights of the role that asks: what a worker needs, and no more. What it needs is read from the script that grants it.
+//! The rights of the role that asks: what a worker, an operator or a service needs, and no more. What it needs is read from the script that
+//! grants it. And whether our functions are safe from what others plant.
+
+use std::collections::BTreeMap;
 
 use sqlx::{FromRow, PgConnection};
 
@@ -7,27 +10,44 @@ use crate::Error;
 
 const GRANTS: &str = include_str!("../../migrations/grants.sql");
 const RUN: &str = "run migrations/grants.sql, again after each migrate";
+const OF_ITS_OWN: &str = "run workers as a role of their own: migrations/grants.sql makes one";
 
-/// A right that grants.sql gives a worker.
+/// A right that grants.sql gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Right {
+    /// Whom: worker, operator or service.
+    role: &'static str,
     kind: &'static str,
     object: String,
     privilege: String,
+    /// The commands that fail without it.
+    breaks: String,
 }
 
 #[derive(Clone, Debug, FromRow)]
 struct Rights {
     superuser: bool,
     role: String,
-    missing: Vec<String>,
+    /// Places in the list of rights, from 1.
+    missing: Vec<i64>,
     unreadable: Vec<String>,
     writable: Vec<String>,
     sees_sessions: bool,
+    /// Functions of ours without a path of their own.
+    unpinned: Vec<String>,
+    /// Functions in our schema that are another's than the schema's owner.
+    strangers: Vec<String>,
+    /// Who else may create in our schema.
+    creators: Vec<String>,
+    /// Functions of views without a path of their own.
+    exposed: Vec<String>,
+    /// Schemas of the role's path in which others may create.
+    open_schemas: Vec<String>,
 }
 
-pub(super) async fn look(connection: &mut PgConnection) -> Result<Vec<Line>, Error> {
-    let needed = of_a_worker(GRANTS);
+/// What was found, and whether the role may look at the queue at all.
+pub(super) async fn look(connection: &mut PgConnection) -> Result<(Vec<Line>, bool), Error> {
+    let needed = granted(GRANTS);
     let column = |pick: fn(&Right) -> String| needed.iter().map(pick).collect::<Vec<_>>();
     let rights: Rights = sqlx::query_as(include_str!("rights.sql"))
         .bind(column(|right| right.kind.to_owned()))
@@ -35,56 +55,162 @@ pub(super) async fn look(connection: &mut PgConnection) -> Result<Vec<Line>, Err
         .bind(column(|right| right.privilege.clone()))
         .fetch_one(connection)
         .await?;
-    Ok(judge(&rights))
+    Ok((judge(&rights, &needed), purpose(&rights, &needed) != "service"))
 }
 
-fn judge(rights: &Rights) -> Vec<Line> {
-    let lacking: Vec<&str> = rights.missing.iter().chain(&rights.unreadable).map(String::as_str).collect();
-    let enough = match lacking.as_slice() {
-        [] => ok("enough", format!("the role {} may do what a worker does", rights.role)),
-        lacking => fail("enough", format!("the role {} lacks {}", rights.role, lacking.join(", ")), RUN),
+fn judge(rights: &Rights, needed: &[Right]) -> Vec<Line> {
+    let purpose = purpose(rights, needed);
+    let mut lines = vec![enough(rights, needed, purpose)];
+    if purpose != "service" {
+        lines.push(not_more(rights));
+        lines.push(sessions(rights));
+    }
+    lines.push(functions(rights));
+    lines.push(view_functions(rights));
+    lines
+}
+
+/// What the role is for, as far as its rights tell: whoever has a right that only an operator has is meant to be one.
+fn purpose(rights: &Rights, needed: &[Right]) -> &'static str {
+    let given = |role: &str, wanted: &dyn Fn(&Right) -> bool| {
+        needed.iter().zip(1..).any(|(right, n)| right.role == role && wanted(right) && !rights.missing.contains(&n))
     };
-    let not_more = if rights.superuser {
-        warn(
-            "not more",
-            format!("the role {} is a superuser", rights.role),
-            "run workers as a role of their own: migrations/grants.sql makes one",
-        )
-    } else if !rights.writable.is_empty() {
+    let for_a_service = |right: &Right| {
+        needed.iter().any(|other| {
+            other.role == "service" && (other.kind, &other.object, &other.privilege) == (right.kind, &right.object, &right.privilege)
+        })
+    };
+    if given("operator", &|_| true) {
+        "operator"
+    } else if given("worker", &|right| !for_a_service(right)) {
+        "worker"
+    } else {
+        "service"
+    }
+}
+
+fn enough(rights: &Rights, needed: &[Right], purpose: &str) -> Line {
+    // an operator does what a worker does, and more
+    let wanted = |right: &Right| right.role == purpose || purpose == "operator" && right.role == "worker";
+    // by the commands that fail
+    let mut lacking: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (right, n) in needed.iter().zip(1..) {
+        if wanted(right) && rights.missing.contains(&n) {
+            lacking.entry(&right.breaks).or_default().push(format!("{} on {}", right.privilege, right.object));
+        }
+    }
+    let mut lacking: Vec<String> =
+        lacking.into_iter().map(|(breaks, lacks)| format!("{} (without it fails: {breaks})", lacks.join(", "))).collect();
+    lacking.extend(rights.unreadable.iter().map(|lacks| format!("{lacks} (without it no document is built)")));
+    if !lacking.is_empty() {
+        let article = if purpose == "operator" { "an" } else { "a" };
+        return fail("enough", format!("the role {} lacks what {article} {purpose} needs: {}", rights.role, lacking.join("; ")), RUN);
+    }
+    let may = match purpose {
+        "operator" => "what an operator does, and what a worker does",
+        "worker" => "what a worker does; pause, resume, dead replay and dead discard are an operator's",
+        _ => "what a service does: store_and_schedule, index_now; every command is a worker's or an operator's",
+    };
+    ok("enough", format!("the role {} may do {may}", rights.role))
+}
+
+fn not_more(rights: &Rights) -> Line {
+    if rights.superuser {
+        return warn("not more", format!("the role {} is a superuser", rights.role), OF_ITS_OWN);
+    }
+    if !rights.writable.is_empty() {
         let says = format!("the role {} may write {}; a worker only reads", rights.role, rights.writable.join(", "));
-        warn("not more", says, "run workers as a role of their own: migrations/grants.sql makes one")
-    } else {
-        ok("not more", "it cannot write the attached tables")
-    };
-    let sessions = if rights.sees_sessions {
-        ok("sessions seen", "it sees whose sessions hold vacuum back")
-    } else {
-        let says = "it sees its own sessions only: whoever else holds vacuum back stays unknown to check and metrics";
-        warn("sessions seen", says, format!("run: grant pg_read_all_stats to {}", rights.role))
-    };
-    vec![enough, not_more, sessions]
+        return warn("not more", says, OF_ITS_OWN);
+    }
+    ok("not more", "it cannot write the attached tables")
 }
 
-/// Reads the script: each `grant … on … to :"worker"`.
-fn of_a_worker(script: &str) -> Vec<Right> {
-    // a line of psql's own ends a statement as well as a semicolon does
-    let code = script.lines().filter(|line| !line.trim_start().starts_with("--"));
-    let code: String = code.map(|line| line.split_once('\\').map_or_else(|| format!("{line} "), |(sql, _)| format!("{sql};"))).collect();
+fn sessions(rights: &Rights) -> Line {
+    if rights.sees_sessions {
+        return ok("sessions seen", "it sees whose sessions hold vacuum back");
+    }
+    let says = "it sees its own sessions only: whoever else holds vacuum back stays unknown to check and metrics";
+    warn("sessions seen", says, format!("run: grant pg_read_all_stats to {}", rights.role))
+}
+
+/// Views are read under the role's own path, because their functions expect it.
+fn view_functions(rights: &Rights) -> Line {
+    if rights.exposed.is_empty() || rights.open_schemas.is_empty() {
+        return ok("view functions", "nothing that others could plant runs in them");
+    }
+    let (exposed, open) = (some(&rights.exposed), some(&rights.open_schemas));
+    let says = format!(
+        "{exposed} of a view has no search_path of its own, and others may create in {open}: what they plant there can run as this role"
+    );
+    warn("view functions", says, "run: alter function … set search_path = …; or revoke create on the schema")
+}
+
+fn some(list: &[String]) -> String {
+    match list {
+        [first, second, third, rest @ ..] if !rest.is_empty() => format!("{first}, {second}, {third} and {} more", rest.len()),
+        list => list.join(", "),
+    }
+}
+
+/// A function without a path of its own runs what others planted in a schema of the caller's path; one that is another's may do anything.
+fn functions(rights: &Rights) -> Line {
+    if !rights.unpinned.is_empty() {
+        let says =
+            format!("no search_path of its own: {}; what others plant in a schema of the caller's path runs in it", some(&rights.unpinned));
+        return fail("functions", says, "run: alter function … set search_path = pg_catalog, pg_temp; drop what is not catchword's");
+    }
+    if !rights.strangers.is_empty() {
+        let says = format!("not of the schema's owner: {}", some(&rights.strangers));
+        return fail("functions", says, "find out who made it; drop it, or run: alter function … owner to the schema's owner");
+    }
+    if !rights.creators.is_empty() {
+        let says = format!("{} may create in the schema catchword", some(&rights.creators));
+        return fail("functions", says, "run: revoke create on schema catchword from …");
+    }
+    ok("functions", "every function has a path of its own and is the schema's owner's")
+}
+
+/// Reads the script: each `grant … on … to :"worker"`, and the commands in brackets before it.
+fn granted(script: &str) -> Vec<Right> {
     let mut rights = Vec::new();
-    for statement in code.split(';') {
-        let Some(rest) = statement.trim().strip_prefix("grant ") else { continue };
-        let Some((granted, _)) = rest.split_once(" to :\"worker\"") else { continue };
-        let Some((privileges, objects)) = granted.split_once(" on ") else { continue };
-        let objects = objects.trim();
-        let (kind, objects) = match objects.split_once(' ') {
-            Some(("function" | "procedure", objects)) => ("function", objects),
-            Some(("sequence", objects)) => ("sequence", objects),
-            _ => ("table", objects),
-        };
-        for object in outside_parentheses(objects) {
-            for privilege in privileges.split(',') {
-                rights.push(Right { kind, object: object.clone(), privilege: privilege.trim().to_owned() });
+    let (mut breaks, mut statement) = (String::new(), String::new());
+    for line in script.lines() {
+        if let Some(comment) = line.trim_start().strip_prefix("--") {
+            let named = comment.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']'));
+            if let Some((commands, _)) = named {
+                breaks = commands.to_owned();
             }
+            continue;
+        }
+        // a line of psql's own ends a statement as well as a semicolon does
+        let (sql, ends) = line.split_once('\\').map_or((line, line.trim_end().ends_with(';')), |(sql, _)| (sql, true));
+        statement.push_str(sql);
+        statement.push(' ');
+        if ends {
+            rights.extend(of_statement(statement.trim().trim_end_matches(';'), &breaks));
+            statement.clear();
+        }
+    }
+    rights
+}
+
+fn of_statement(statement: &str, breaks: &str) -> Vec<Right> {
+    let mut rights = Vec::new();
+    let role = ["worker", "operator", "service"].into_iter().find(|role| statement.ends_with(&format!(" to :\"{role}\"")));
+    let (Some(role), Some(rest)) = (role, statement.strip_prefix("grant ")) else { return rights };
+    let Some((granted, _)) = rest.rsplit_once(" to :\"") else { return rights };
+    let Some((privileges, objects)) = granted.split_once(" on ") else { return rights };
+    let objects = objects.trim();
+    let (kind, objects) = match objects.split_once(' ') {
+        Some(("function" | "procedure", objects)) => ("function", objects),
+        Some(("sequence", objects)) => ("sequence", objects),
+        Some(("schema", objects)) => ("schema", objects),
+        _ => ("table", objects),
+    };
+    for object in outside_parentheses(objects) {
+        for privilege in privileges.split(',') {
+            let privilege = privilege.trim().to_owned();
+            rights.push(Right { role, kind, object: object.clone(), privilege, breaks: breaks.to_owned() });
         }
     }
     rights
@@ -110,40 +236,79 @@ mod tests {
 
     #[test]
     fn the_script_is_read_as_postgres_reads_it() {
-        let rights = of_a_worker(GRANTS);
-        let has =
-            |kind, object: &str, privilege: &str| rights.contains(&Right { kind, object: object.into(), privilege: privilege.into() });
-        assert!(has("table", "catchword.job", "update") && has("table", "catchword.job", "delete"), "{rights:?}");
+        let rights = granted(GRANTS);
+        let has = |role, kind, object: &str, privilege: &str| {
+            rights
+                .iter()
+                .any(|right| (right.role, right.kind, right.object.as_str(), right.privilege.as_str()) == (role, kind, object, privilege))
+        };
+        assert!(has("worker", "table", "catchword.job", "update") && has("worker", "table", "catchword.job", "delete"), "{rights:?}");
         assert!(
-            has("table", "catchword.collection", "select")
-                && has("table", "catchword._migrations", "select")
-                && has("table", "catchword.worker", "insert"),
+            has("worker", "table", "catchword.collection", "select")
+                && has("worker", "table", "catchword._migrations", "select")
+                && has("worker", "table", "catchword.worker", "insert"),
             "{rights:?}"
         );
-        assert!(!has("table", "catchword.job", "insert"), "{rights:?}");
-        assert!(has("function", "catchword.touch(text, text[], boolean)", "execute"), "{rights:?}");
-        assert!(has("sequence", "catchword.job_id_seq", "select"), "{rights:?}");
-        assert!(has("function", "catchword.run_reindex(bigint, integer)", "execute"), "{rights:?}");
-        let odd: Vec<_> = rights.iter().filter(|right| !right.object.starts_with("catchword.")).collect();
+        assert!(!has("worker", "table", "catchword.job", "insert"), "{rights:?}");
+        assert!(has("worker", "function", "catchword.touch(text, text[], boolean)", "execute"), "{rights:?}");
+        assert!(has("worker", "sequence", "catchword.job_id_seq", "select"), "{rights:?}");
+        assert!(has("worker", "function", "catchword.run_reindex(bigint, integer)", "execute"), "{rights:?}");
+        assert!(has("operator", "function", "catchword.resume(text, text)", "execute"), "{rights:?}");
+        assert!(has("service", "schema", "catchword", "usage") && has("service", "table", "catchword.rebuild", "select"), "{rights:?}");
+        assert!(!rights.iter().any(|right| right.role == "service" && right.object.contains("job")), "a service sees no jobs: {rights:?}");
+        let odd: Vec<_> = rights.iter().filter(|right| !right.object.starts_with("catchword") || right.breaks.is_empty()).collect();
         assert!(odd.is_empty(), "{odd:?}");
+    }
+
+    /// A role that has all rights of these, and no others.
+    fn of(roles: &[&str], needed: &[Right]) -> Rights {
+        let missing = needed.iter().zip(1..).filter(|(right, _)| !roles.contains(&right.role)).map(|(_, n)| n).collect();
+        Rights {
+            superuser: false,
+            role: "w".into(),
+            missing,
+            unreadable: Vec::new(),
+            writable: Vec::new(),
+            sees_sessions: true,
+            unpinned: Vec::new(),
+            strangers: Vec::new(),
+            creators: Vec::new(),
+            exposed: Vec::new(),
+            open_schemas: Vec::new(),
+        }
     }
 
     #[test]
     fn missing_rights_fail_and_too_many_are_a_warning() {
-        let well = Rights {
-            superuser: false,
-            role: "w".into(),
-            missing: Vec::new(),
-            unreadable: Vec::new(),
-            writable: Vec::new(),
-            sees_sessions: true,
-        };
-        let levels = |rights: Rights| judge(&rights).iter().map(|line| line.level).collect::<Vec<_>>();
-        assert_eq!(levels(well.clone()), [Level::Ok; 3]);
-        assert_eq!(levels(Rights { missing: vec!["x".into()], ..well.clone() })[0], Level::Fail);
+        let needed = granted(GRANTS);
+        let well = of(&["worker"], &needed);
+        let levels = |rights: Rights| judge(&rights, &needed).iter().map(|line| line.level).collect::<Vec<_>>();
+        assert_eq!(levels(well.clone()), [Level::Ok; 5]);
+        let lacking = Rights { missing: (1..).take(5).chain(well.missing.clone()).collect(), ..well.clone() };
+        assert_eq!(levels(lacking)[0], Level::Fail);
         assert_eq!(levels(Rights { unreadable: vec!["x".into()], ..well.clone() })[0], Level::Fail);
-        assert_eq!(levels(Rights { superuser: true, ..well.clone() })[1], Level::Warn);
         assert_eq!(levels(Rights { writable: vec!["x".into()], ..well.clone() })[1], Level::Warn);
-        assert_eq!(levels(Rights { sees_sessions: false, ..well })[2], Level::Warn);
+        assert_eq!(levels(Rights { sees_sessions: false, ..well.clone() })[2], Level::Warn);
+        assert_eq!(levels(Rights { superuser: true, ..well.clone() })[1], Level::Warn);
+        assert_eq!(levels(Rights { unpinned: vec!["x".into()], ..well.clone() })[3], Level::Fail);
+        assert_eq!(levels(Rights { strangers: vec!["x".into()], ..well.clone() })[3], Level::Fail);
+        assert_eq!(levels(Rights { creators: vec!["public".into()], ..well.clone() })[3], Level::Fail);
+        assert_eq!(levels(Rights { exposed: vec!["f()".into()], ..well.clone() })[4], Level::Ok);
+        let open = Rights { exposed: vec!["f()".into()], open_schemas: vec!["public".into()], ..well };
+        assert_eq!(levels(open)[4], Level::Warn);
+    }
+
+    #[test]
+    fn a_role_is_judged_by_what_it_is_for_and_a_missing_right_names_what_it_breaks() {
+        let needed = granted(GRANTS);
+        let says = |rights: &Rights| judge(rights, &needed).remove(0).says;
+        assert!(says(&of(&["service"], &needed)).contains("what a service does"));
+        assert!(says(&of(&["worker", "service"], &needed)).contains("what a worker does"));
+        assert!(says(&of(&["worker", "service", "operator"], &needed)).contains("what an operator does"));
+        let mut operator = of(&["worker", "operator"], &needed);
+        let resume = needed.iter().position(|right| right.object.contains("resume")).unwrap() as i64 + 1;
+        operator.missing.push(resume);
+        let said = says(&operator);
+        assert!(said.contains("catchword.resume(text, text) (without it fails: pause, resume)"), "{said}");
     }
 }

@@ -1,10 +1,11 @@
--- What the role that asks lacks of what grants.sql gives a worker, and what it has beyond it.
+-- What the role that asks lacks of what grants.sql gives, what it has beyond it, and whether our functions are safe from what others plant.
 select (select r.rolsuper from pg_catalog.pg_roles r where r.rolname = current_user) as superuser,
        current_user::text as role,
-       array(select format('%s on %s', n.privilege, n.object)
-               from unnest($1::text[], $2::text[], $3::text[]) as n (kind, object, privilege)
+       array(select n.position
+               from unnest($1::text[], $2::text[], $3::text[]) with ordinality as n (kind, object, privilege, position)
               where not coalesce(case n.kind when 'function' then has_function_privilege(current_user, to_regprocedure(n.object)::oid, n.privilege)
                                              when 'sequence' then has_sequence_privilege(current_user, to_regclass(n.object)::oid, n.privilege)
+                                             when 'schema' then has_schema_privilege(current_user, to_regnamespace(n.object)::oid, n.privilege)
                                              else has_table_privilege(current_user, to_regclass(n.object)::oid, n.privilege) end, true)
               order by 1) as missing,
        array(select format('select on %s', coalesce(unreadable.name, 'a table that is gone'))
@@ -17,4 +18,40 @@ select (select r.rolsuper from pg_catalog.pg_roles r where r.rolname = current_u
               where has_table_privilege(current_user, c.source, 'insert') or has_table_privilege(current_user, c.source, 'update')
                  or has_table_privilege(current_user, c.source, 'delete')
               order by 1) as writable,
-       pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_sessions
+       pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_sessions,
+       -- a procedure that commits cannot have a path of its own: there is nothing in it that is looked up
+       array(select p.oid::regprocedure::text from pg_catalog.pg_proc p
+              where p.pronamespace = 'catchword'::regnamespace and p.prokind <> 'p'
+                and not exists (select from unnest(p.proconfig) as s (setting) where s.setting ~ '^search_path=pg_catalog, pg_temp$')
+              order by 1) as unpinned,
+       array(select format('%s of %s', p.oid::regprocedure, pg_get_userbyid(p.proowner))
+               from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+              where n.nspname = 'catchword' and p.proowner <> n.nspowner
+              order by 1) as strangers,
+       array(select format('%s', grantee.name)
+               from pg_catalog.pg_namespace n, lateral aclexplode(n.nspacl) as a, lateral (select case a.grantee when 0 then 'public' else pg_get_userbyid(a.grantee)::text end) as grantee (name)
+              where n.nspname = 'catchword' and a.privilege_type = 'CREATE' and a.grantee <> n.nspowner
+              order by 1) as creators,
+       -- views are read under the role's own path, so a function of theirs that looks names up there is only as safe as its schemas
+       array(with recursive below (relation) as (
+               select to_regclass(c.view)::oid from catchword.collection c
+               union
+               select d.refobjid
+                 from below b
+                 join pg_catalog.pg_rewrite r on r.ev_class = b.relation
+                 join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = r.oid and d.refclassid = 'pg_catalog.pg_class'::regclass
+             )
+             select distinct p.oid::regprocedure::text
+               from below b
+               join pg_catalog.pg_rewrite r on r.ev_class = b.relation
+               join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = r.oid and d.refclassid = 'pg_catalog.pg_proc'::regclass
+               join pg_catalog.pg_proc p on p.oid = d.refobjid and p.pronamespace <> 'pg_catalog'::regnamespace and p.prosqlbody is null
+               join pg_catalog.pg_language l on l.oid = p.prolang and l.lanname not in ('c', 'internal')
+              where not exists (select from unnest(p.proconfig) as s (setting) where s.setting like 'search\_path=%')
+              order by 1) as exposed,
+       array(select n.nspname::text
+               from pg_catalog.pg_namespace n
+              where n.nspname = any (regexp_split_to_array(replace(replace(coalesce(current_setting('catchword.path', true), ''), '"', ''), '$user', current_user::text), ' *, *'))
+                and exists (select from aclexplode(n.nspacl) as a
+                             where a.privilege_type = 'CREATE' and a.grantee <> n.nspowner and not exists (select from pg_catalog.pg_roles o where o.oid = a.grantee and o.rolsuper))
+              order by 1) as open_schemas

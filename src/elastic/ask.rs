@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::client::Method;
 use bytes::Bytes;
-use elasticsearch::http::Method;
 use serde::Deserialize;
 use tokio::time::Instant;
 

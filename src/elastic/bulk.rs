@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::client::Method;
 use bytes::Bytes;
-use elasticsearch::http::Method;
 use tokio::time::Instant;
 
 use super::chunks::Chunks;

@@ -1,24 +1,42 @@
-use std::error::Error as _;
 use std::fmt;
 use std::fs;
 
 use bytes::Bytes;
-use elasticsearch::Elasticsearch;
-use elasticsearch::auth::Credentials as ClientCredentials;
-use elasticsearch::cert::{Certificate, CertificateValidation};
-use elasticsearch::http::Method;
-use elasticsearch::http::headers::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
-use elasticsearch::http::response::Response;
-use elasticsearch::http::transport::{SingleNodeConnectionPool, TransportBuilder};
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
+use reqwest::{Certificate, Client, ClientBuilder, Response};
 use tokio::time::{Instant, timeout_at};
+use url::Url;
 
 use super::{Address, Answer, Credentials, Error, Transport};
 
 /// A client for one Elasticsearch. Cheap to clone; every clone shares its connections.
 #[derive(Clone)]
 pub struct Elastic {
-    client: Elasticsearch,
-    shown: String,
+    client: Client,
+    /// Ends with a slash, and holds no user-info.
+    base: Url,
+    credentials: Credentials,
+}
+
+/// What is done to what the path names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    Get,
+    Post,
+    Put,
+    Delete,
+}
+
+impl From<Method> for reqwest::Method {
+    fn from(method: Method) -> reqwest::Method {
+        use Method::{Delete, Get, Post, Put};
+        match method {
+            Get => reqwest::Method::GET,
+            Post => reqwest::Method::POST,
+            Put => reqwest::Method::PUT,
+            Delete => reqwest::Method::DELETE,
+        }
+    }
 }
 
 /// A request, ready to be sent more than once.
@@ -40,17 +58,18 @@ pub(super) struct Reply {
 impl Elastic {
     /// Makes a client. Nothing is sent yet.
     pub fn open(address: &Address) -> Result<Elastic, Error> {
-        let mut builder = TransportBuilder::new(SingleNodeConnectionPool::new(address.url.clone()))
+        let builder = Client::builder()
+            .user_agent(concat!("catchword/", env!("CARGO_PKG_VERSION")))
             // a proxy from the environment would see, and could answer, every write
-            .disable_proxy()
-            .cert_validation(cert_validation(address)?);
-        builder = match address.credentials.clone() {
-            Credentials::None => builder,
-            Credentials::Basic { username, password } => builder.auth(ClientCredentials::Basic(username, password)),
-            Credentials::ApiKey(encoded) => builder.auth(ClientCredentials::EncodedApiKey(encoded)),
-        };
-        let transport = builder.build().map_err(|error| Error::Client(error.to_string()))?;
-        Ok(Elastic { client: Elasticsearch::new(transport), shown: address.url.to_string() })
+            .no_proxy()
+            // another server would get the documents, perhaps in the clear, and could answer for this one
+            .redirect(reqwest::redirect::Policy::none());
+        let client = with_certificates(builder, address)?.build().map_err(|error| Error::Client(error.to_string()))?;
+        let mut base = address.url.clone();
+        if !base.path().ends_with('/') {
+            base.set_path(&format!("{}/", base.path()));
+        }
+        Ok(Elastic { client, base, credentials: address.credentials.clone() })
     }
 
     /// Sends a request and reads the whole answer, whatever its status, before the deadline.
@@ -67,65 +86,98 @@ impl Elastic {
                 Err(error) if is_broken_connection(&error) => self.send(request, deadline).await?,
                 sent => sent?,
             };
-            let status = response.status_code().as_u16();
-            Ok(Reply { status, body: response.bytes().await? })
+            if response.status().is_redirection() {
+                return Ok(Err(of_redirect(&response)));
+            }
+            let status = response.status().as_u16();
+            Ok(Ok(Reply { status, body: response.bytes().await? }))
         };
         match timeout_at(deadline, sent_and_read).await {
-            Ok(Ok(reply)) => Ok(reply),
+            Ok(Ok(reply)) => reply,
             Ok(Err(error)) => Err(of_failure(&error)),
             Err(_) => Err(Answer::Unknown("no answer in time".to_owned())),
         }
     }
 
-    async fn send(&self, request: &Request<'_>, deadline: Instant) -> Result<Response, elasticsearch::Error> {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(request.content_type));
-        // answers are filtered and small: packing and unpacking them took a tenth of our processor time
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let left = deadline.saturating_duration_since(Instant::now());
-        let body = request.body.clone();
-        self.client.send(request.method, request.path, headers, Some(request.query), body, Some(left)).await
+    async fn send(&self, request: &Request<'_>, deadline: Instant) -> Result<Response, reqwest::Error> {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}{}", self.base.path(), request.path.trim_start_matches('/')));
+        let mut sent = self
+            .client
+            .request(request.method.into(), url)
+            .query(request.query)
+            .timeout(deadline.saturating_duration_since(Instant::now()))
+            .header(CONTENT_TYPE, HeaderValue::from_static(request.content_type))
+            .header(ACCEPT, HeaderValue::from_static("application/json"))
+            // answers are filtered and small: packing and unpacking them took a tenth of our processor time
+            .header(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        sent = match &self.credentials {
+            Credentials::None => sent,
+            Credentials::Basic { username, password } => sent.basic_auth(username, Some(password)),
+            Credentials::ApiKey(encoded) => sent.header(AUTHORIZATION, api_key(encoded)),
+        };
+        match request.body.clone() {
+            Some(body) => sent.body(body).send().await,
+            None => sent.send().await,
+        }
     }
 }
 
 impl fmt::Debug for Elastic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Elastic").field(&self.shown).finish()
+        f.debug_tuple("Elastic").field(&self.base.as_str()).finish()
     }
 }
 
-fn cert_validation(address: &Address) -> Result<CertificateValidation, Error> {
+/// Was checked with the address; what no header can hold is no key, and is refused by the server.
+fn api_key(encoded: &str) -> HeaderValue {
+    let mut value = HeaderValue::try_from(format!("ApiKey {encoded}")).unwrap_or(HeaderValue::from_static("ApiKey"));
+    value.set_sensitive(true);
+    value
+}
+
+fn with_certificates(builder: ClientBuilder, address: &Address) -> Result<ClientBuilder, Error> {
     match (address.transport, &address.ca_file) {
-        (Transport::Insecure, _) => Ok(CertificateValidation::None),
-        (Transport::Verified, None) => Ok(CertificateValidation::Default),
+        (Transport::Insecure, _) => Ok(builder.danger_accept_invalid_certs(true)),
+        (Transport::Verified, None) => Ok(builder),
         (Transport::Verified, Some(path)) => {
             let unusable = |problem: String| Error::CaFile { path: path.clone(), problem };
             let pem = fs::read(path).map_err(|error| unusable(error.to_string()))?;
-            let authority = Certificate::from_pem(&pem).map_err(|error| unusable(error.to_string()))?;
-            Ok(CertificateValidation::Full(authority))
+            let authorities = Certificate::from_pem_bundle(&pem).map_err(|error| unusable(error.to_string()))?;
+            if authorities.is_empty() {
+                return Err(unusable("it holds no certificate".to_owned()));
+            }
+            Ok(authorities.into_iter().fold(builder, ClientBuilder::add_root_certificate))
         }
     }
 }
 
-fn is_broken_connection(error: &elasticsearch::Error) -> bool {
-    as_reqwest(error).is_some_and(|error| !error.is_timeout() && !error.is_connect() && !error.is_builder())
+fn is_broken_connection(error: &reqwest::Error) -> bool {
+    !error.is_timeout() && !error.is_connect() && !error.is_builder()
 }
 
-fn as_reqwest(error: &elasticsearch::Error) -> Option<&reqwest::Error> {
-    error.source().and_then(|source| source.downcast_ref())
+/// Where it leads is shown without user-info, path and query: these may hold secrets.
+fn of_redirect(response: &Response) -> Answer {
+    let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+    let target = location.and_then(|location| response.url().join(location).ok());
+    let target = target.map_or("another address".to_owned(), |url| url.origin().ascii_serialization());
+    Answer::Unreachable(format!("it redirects to {target}, which is not followed; set ELASTICSEARCH_URL to the server itself"))
 }
 
 /// The innermost cause says it best (`Connection refused`), and the outer ones repeat the address.
-fn of_failure(error: &elasticsearch::Error) -> Answer {
+fn of_failure(error: &reqwest::Error) -> Answer {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;
     }
-    match as_reqwest(error) {
-        Some(error) if error.is_timeout() => Answer::Unknown("no answer in time".to_owned()),
-        Some(error) if error.is_connect() => Answer::Unreachable(format!("no connection: {cause}")),
-        Some(error) if error.is_decode() => Answer::Unknown("the answer was cut short".to_owned()),
-        _ => Answer::Unreachable(format!("the connection broke: {cause}")),
+    if error.is_timeout() {
+        Answer::Unknown("no answer in time".to_owned())
+    } else if error.is_connect() {
+        Answer::Unreachable(format!("no connection: {cause}"))
+    } else if error.is_decode() {
+        Answer::Unknown("the answer was cut short".to_owned())
+    } else {
+        Answer::Unreachable(format!("the connection broke: {cause}"))
     }
 }
 

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use super::client::Method;
 use bytes::Bytes;
-use elasticsearch::http::Method;
 use futures_util::future::try_join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

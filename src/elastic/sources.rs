@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use super::client::Method;
 use bytes::Bytes;
-use elasticsearch::http::Method;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use elasticsearch::http::Method;
+use super::client::Method;
 use serde::Deserialize;
 use serde_json::Value;
 

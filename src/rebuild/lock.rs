@@ -1,28 +1,26 @@
 //! One process at a time works on the rebuild of a collection. The lock is its connection's: a kill frees it at once.
 
-use sqlx::PgConnection;
-
+use crate::alone::{Alone, Holder};
 use crate::{Catchword, Error};
 
-pub(super) struct Lock {
-    /// Taken out of the pool: whoever borrowed it next would hold the lock.
-    _connection: PgConnection,
+pub(super) async fn take(catchword: &Catchword, collection: &str) -> Result<Alone, Error> {
+    take_or_see(catchword, collection).await?.map_err(|holder| {
+        Error::Refused(format!(
+            "a rebuild of {collection} is being worked on by another process: {holder}; wait for it, or stop it first; see: catchword status"
+        ))
+    })
 }
 
-impl Lock {
-    pub async fn take(catchword: &Catchword, collection: &str) -> Result<Lock, Error> {
-        let refused = || {
-            Error::Refused(format!(
-                "a rebuild of {collection} is being worked on by another process; wait for it, or stop it first; see: catchword status"
-            ))
-        };
-        Lock::try_take(catchword, collection).await?.ok_or_else(refused)
+/// None: another process has it. A stranger's lock is an error.
+pub(super) async fn try_take(catchword: &Catchword, collection: &str) -> Result<Option<Alone>, Error> {
+    match take_or_see(catchword, collection).await? {
+        Ok(alone) => Ok(Some(alone)),
+        Err(holder) => holder.refuse_stranger(&format!("the rebuild of {collection}")).map(|()| None),
     }
+}
 
-    /// None: another process has it.
-    pub async fn try_take(catchword: &Catchword, collection: &str) -> Result<Option<Lock>, Error> {
-        let mut connection = catchword.inner.pool.acquire().await?.detach();
-        let taken = sqlx::query_scalar(include_str!("lock.sql")).bind(collection).fetch_one(&mut connection).await?;
-        Ok(if taken { Some(Lock { _connection: connection }) } else { None })
-    }
+async fn take_or_see(catchword: &Catchword, collection: &str) -> Result<Result<Alone, Holder>, Error> {
+    // taken out of the pool: whoever borrowed it next would hold the lock
+    let connection = catchword.inner.pool.acquire().await?.detach();
+    Alone::take(connection, &format!("catchword.rebuild {collection}")).await
 }

@@ -27,7 +27,6 @@ pub use row::{LONGEST_KEEP, Rebuild, Stage, unfinished};
 pub use standing::{Standing, standing};
 
 use crate::{Catchword, Error, crash};
-use lock::Lock;
 
 /// What is to be rebuilt.
 #[derive(Clone, Debug)]
@@ -67,7 +66,7 @@ impl Catchword {
     /// run; those that do help. Returns when readers see the new index, and the old one is kept (or dropped, if it is to be kept for no
     /// time).
     pub async fn rebuild(&self, request: &Request, watch: Watch<'_>, stop: &CancellationToken) -> Result<Rebuild, Error> {
-        let _lock = Lock::take(self, &request.collection).await?;
+        let _lock = lock::take(self, &request.collection).await?;
         let found = self.unfinished_rebuild(&request.collection).await?;
         let rebuild = match found {
             Some(found) => found.goes_on(request)?,
@@ -78,7 +77,7 @@ impl Catchword {
 
     /// Swaps back to the index that readers saw before, which was kept in step; once more, and they see the new one again.
     pub async fn rebuild_back(&self, collection: &str, who: &str) -> Result<Rebuild, Error> {
-        let _lock = Lock::take(self, collection).await?;
+        let _lock = lock::take(self, collection).await?;
         let rebuild = self.need_rebuild(collection).await?;
         let run = Run { catchword: self, who, watch: &|_| (), stop: &CancellationToken::new() };
         match rebuild.stage {
@@ -95,7 +94,7 @@ impl Catchword {
 
     /// Undoes a rebuild that is not swapped in yet: the new index is dropped.
     pub async fn rebuild_abort(&self, collection: &str, who: &str) -> Result<Rebuild, Error> {
-        let _lock = Lock::take(self, collection).await?;
+        let _lock = lock::take(self, collection).await?;
         let rebuild = self.need_rebuild(collection).await?;
         let run = Run { catchword: self, who, watch: &|_| (), stop: &CancellationToken::new() };
         run.abort(&rebuild).await?;
@@ -104,7 +103,7 @@ impl Catchword {
 
     /// Drops the index that is kept and that readers do not see, before its time. It cannot be undone.
     pub async fn rebuild_drop(&self, collection: &str, who: &str) -> Result<Rebuild, Error> {
-        let _lock = Lock::take(self, collection).await?;
+        let _lock = lock::take(self, collection).await?;
         let rebuild = self.need_rebuild(collection).await?;
         let run = Run { catchword: self, who, watch: &|_| (), stop: &CancellationToken::new() };
         match rebuild.stage {

@@ -2,8 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::lock::Lock;
-use super::{Rebuild, Run, Stage, row};
+use super::{Rebuild, Run, Stage, lock, row};
 use crate::{Catchword, Error};
 
 impl Catchword {
@@ -12,8 +11,16 @@ impl Catchword {
     pub(crate) async fn tend_rebuilds(&self) -> Result<(), Error> {
         let names: Vec<&str> = self.inner.config.collections.iter().map(|config| config.name.as_str()).collect();
         let found = row::unfinished(&mut *self.inner.pool.acquire().await?, &names).await?;
-        for rebuild in found.iter().filter(|rebuild| is_due(rebuild) && !rebuild.driven) {
-            let Some(_lock) = Lock::try_take(self, &rebuild.collection).await? else { continue };
+        for rebuild in found.iter().filter(|rebuild| is_due(rebuild)) {
+            let _lock = match lock::try_take(self, &rebuild.collection).await {
+                Ok(Some(lock)) => lock,
+                Ok(None) => continue,
+                Err(held @ Error::Held(_)) => {
+                    self.inner.note_tending(&rebuild.collection, Some(held.to_string()));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let stop = CancellationToken::new();
             let run = Run { catchword: self, who: "worker", watch: &|_| (), stop: &stop };
             let ended = match row::read(&self.inner.pool, rebuild.id).await {

@@ -1,4 +1,4 @@
--- Rebuilds that are not over, of these collections; or one by its number. `driven`: a process holds the lock of lock.sql.
+-- Rebuilds that are not over, of these collections; or one by its number. `driven`: a process holds its lock (`lock.rs`).
 select r.id, r.collection, r.stage, r.old_index, r.new_index, r.mapping, extract(epoch from r.keep)::float8 as keep_seconds, c.targets,
        r.held_index, r.held_refresh, r.started_at, r.started_by, extract(epoch from now() - r.stage_at)::float8 as stage_seconds, r.drop_at, coalesce(r.drop_at <= now(), false) as overdue,
        exists (select from pg_catalog.pg_locks l

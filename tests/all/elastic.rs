@@ -292,3 +292,29 @@ async fn an_index_of_another_installation_is_never_written_to() {
     assert_eq!(production.version("annotation", &key).await, None);
     production.noise_is_untouched().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redirect_is_followed_by_nobody() {
+    let world = World::new().await;
+    world.annotate("acct:a", "not for others").await;
+    let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = format!("http://{}", elsewhere.local_addr().unwrap());
+    let redirector = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", redirector.local_addr().unwrap());
+    let head = format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: {target}/elsewhere\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = redirector.accept().await {
+            let mut part = [0; 4096];
+            _ = stream.read(&mut part).await;
+            _ = stream.write_all(head.as_bytes()).await;
+        }
+    });
+    for words in [&["sync"][..], &["status"], &["doctor"], &["audit", "annotation"]] {
+        let output = world.binary().env("ELASTICSEARCH_URL", &url).args(words).output().await.unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(&format!("redirects to {target}, which is not followed")), "{words:?}: {said}");
+    }
+    let came = tokio::time::timeout(Duration::ZERO, elsewhere.accept()).await;
+    assert!(came.is_err(), "somebody followed the redirect");
+    assert_eq!((world.charged().await, world.jobs().await), (0, 1));
+}

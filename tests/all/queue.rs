@@ -64,7 +64,7 @@ async fn a_bulk_has_its_turn_before_live_jobs_end_and_live_jobs_have_most() {
     world
         .sql(
             "create table settled (n serial, priority integer);
-             create function note_settled() returns trigger language plpgsql as $$ begin insert into settled (priority) values (old.priority); return null; end $$;
+             create function note_settled() returns trigger language plpgsql as $$ begin insert into public.settled (priority) values (old.priority); return null; end $$;
              create trigger note after delete on catchword.job for each row when (old.collection = 'annotation') execute function note_settled();
              insert into catchword.job (collection, key, priority, tag)
              select 'annotation', gen_random_uuid(), priority, 'test' from (values (1, 200), (1000, 45)) as given (priority, jobs), generate_series(1, jobs)",

@@ -12,10 +12,12 @@ use crate::metrics::scrape;
 
 const GRANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/grants.sql");
 
-/// A world in which three roles of its own do everything. The world goes before its roles: they own what is in it.
-struct Roles {
-    world: World,
-    names: Names,
+const ROLES: [&str; 5] = ["migrator", "worker", "application", "operator", "service"];
+
+/// A world in which roles of its own do everything. The world goes before its roles: they own what is in it.
+pub struct Roles {
+    pub world: World,
+    pub names: Names,
 }
 
 pub struct Names {
@@ -37,7 +39,7 @@ impl Names {
 /// Leaves no role behind, also after a panic.
 impl Drop for Names {
     fn drop(&mut self) {
-        let roles = ["migrator", "worker", "application"].map(|role| self.of(role));
+        let roles = ROLES.map(|role| self.of(role));
         let server_url = self.server_url.clone();
         let swept = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -55,16 +57,32 @@ impl Drop for Names {
 
 impl Roles {
     /// The tables are the migrator's, the application may read and write them, everything is migrated and attached.
-    async fn new() -> Roles {
+    pub async fn new() -> Roles {
+        Roles::with(Layout::default()).await
+    }
+
+    pub async fn with(layout: Layout) -> Roles {
+        let roles = Roles::prepared_with(layout).await;
+        Catchword::open(roles.config(), &roles.environment("migrator")).unwrap().migrate().await.unwrap();
+        roles.grant().await;
+        roles
+    }
+
+    /// The same before the first migrate.
+    pub async fn prepared() -> Roles {
+        Roles::prepared_with(Layout::default()).await
+    }
+
+    async fn prepared_with(layout: Layout) -> Roles {
         let names = Names::new();
-        let world = World::with(Layout { migrated: false, ..Layout::default() }).await;
+        let world = World::with(Layout { migrated: false, ..layout }).await;
         let roles = Roles { world, names };
         // what comes from earlier migrations of the world's own, and what a careful operator takes from everybody
         let database: String = roles.world.one("select current_database()::text").await;
         roles.world.sql(&format!("revoke all on database {database} from public")).await;
         roles.grant().await;
         let (migrator, application) = (roles.names.of("migrator"), roles.names.of("application"));
-        for role in ["migrator", "worker", "application"] {
+        for role in ROLES {
             roles.world.sql(&format!("alter role {} password 'secret of {role}'", roles.names.of(role))).await;
         }
         for table in ["annotation", "document", "bystander"] {
@@ -74,16 +92,18 @@ impl Roles {
         for view in ["annotation_document", "bystander_document"] {
             roles.world.sql(&format!("alter view {view} owner to {migrator}")).await;
         }
-        Catchword::open(roles.config(), &roles.environment("migrator")).unwrap().migrate().await.unwrap();
-        roles.grant().await;
         roles
     }
 
-    /// Runs the script as an operator does.
-    async fn grant(&self) {
+    /// Runs the script as an administrator does.
+    pub async fn grant(&self) {
+        self.grant_to(&ROLES).await;
+    }
+
+    async fn grant_to(&self, roles: &[&str]) {
         let mut psql = Command::new("psql");
         psql.args(["--no-psqlrc", "-d", &self.world.database_url]);
-        for role in ["migrator", "worker", "application"] {
+        for role in roles {
             psql.args(["-v", &format!("{role}={}", self.names.of(role))]);
         }
         let output = psql.args(["-f", GRANTS]).output().await.unwrap();
@@ -92,18 +112,18 @@ impl Roles {
         assert_eq!(said.trim(), "", "quiet when all is well");
     }
 
-    fn config(&self) -> Config {
+    pub fn config(&self) -> Config {
         self.world.catchword.config().clone()
     }
 
-    fn url(&self, role: &str) -> String {
+    pub fn url(&self, role: &str) -> String {
         let mut url = url::Url::parse(&self.world.database_url).unwrap();
         url.set_username(&self.names.of(role)).unwrap();
         url.set_password(Some(&format!("secret of {role}"))).unwrap();
         url.to_string()
     }
 
-    fn environment(&self, role: &str) -> Environment {
+    pub fn environment(&self, role: &str) -> Environment {
         let url = self.url(role);
         let get = |name: &str| match name {
             "DATABASE_URL" => Some(url.clone()),
@@ -123,7 +143,7 @@ impl Roles {
     }
 }
 
-const INSERT: &str = "insert into annotation (userid, target_uri, target_uri_normalized, document_id)
+pub const INSERT: &str = "insert into annotation (userid, target_uri, target_uri_normalized, document_id)
     select 'acct:a', 'http://x/', 'x', (select max(id) from document) from generate_series(1, 3)";
 
 async fn run(pool: &PgPool, sql: &str) -> Result<(), String> {
@@ -163,6 +183,9 @@ async fn an_application_can_neither_see_nor_forge_jobs() {
             "create schema own authorization {owner}; create table own.mine (id uuid primary key); alter table own.mine owner to {owner}"
         ))
         .await;
+    assert_eq!(run(&application, "select from catchword.job").await, Err("permission denied for schema catchword".to_owned()));
+    // and none of it rests on that
+    roles.world.sql(&format!("grant usage on schema catchword to {owner}")).await;
     for (attempt, refusal) in [
         ("select from catchword.job", "permission denied for table job"),
         (
@@ -319,15 +342,14 @@ async fn a_doctor_finds_rights_that_are_missing_and_such_that_are_too_many() {
         rights.map(|line| format!("{:?} {}: {} {}", line.level, line.what, line.says, line.fix)).collect::<Vec<_>>()
     };
     let found = lines("worker").await;
-    assert!(found.len() == 3 && found[0].starts_with("Ok enough") && found[1].starts_with("Ok not more"), "{found:?}");
+    assert!(found.len() == 5 && found[0].starts_with("Ok enough") && found[1].starts_with("Ok not more"), "{found:?}");
     assert!(found[2].starts_with("Ok sessions seen"), "{found:?}");
 
     roles.world.sql(&format!("revoke pg_read_all_stats from {worker}")).await;
     roles.world.sql(&format!("revoke update on catchword.job from {worker}; revoke execute on function catchword.touch from {worker}; revoke select on annotation_document from {worker}; grant insert on bystander to {worker}")).await;
     let found = lines("worker").await;
     assert!(found[0].starts_with("Fail enough") && found[0].contains("run migrations/grants.sql"), "{found:?}");
-    for lacking in ["update on catchword.job", "execute on catchword.touch(text, text[], boolean)", "select on public.annotation_document"]
-    {
+    for lacking in ["update on catchword.job", "execute on catchword.touch(text, text[])", "select on public.annotation_document"] {
         assert!(found[0].contains(lacking), "{lacking}: {found:?}");
     }
     assert!(found[1].starts_with("Warn not more") && found[1].contains("bystander"), "{found:?}");
@@ -369,5 +391,221 @@ async fn a_missing_right_is_said_with_where_it_is_given() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains("postgres says: ") && said.contains("migrations/grants.sql"), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_does_what_operators_do_and_the_journal_says_who() {
+    let roles = Roles::new().await;
+    run(&roles.pool("application").await, INSERT).await.unwrap();
+    let key: String = roles.world.one("select max(id::text) from annotation").await;
+    roles.world.sql("insert into catchword.job (collection, key, priority, tag) values ('annotation', 'no uuid', 1, 'test'), ('annotation', 'none either', 100, 'mistake')").await;
+    roles.worker().await.drain("test", &["annotation"]).await.unwrap();
+    let letters: Vec<i64> = roles.world.all("select id from catchword.dead_job order by id").await;
+    let (first, second) = (letters[0].to_string(), letters[1].to_string());
+    let commands: [&[&str]; 17] = [
+        &["pause", "annotation", "--reason", "trial"],
+        &["resume", "annotation"],
+        &["dead", "list"],
+        &["dead", "show", &first],
+        &["dead", "replay", &first],
+        &["dead", "discard", &second, "--yes"],
+        &["reindex", "annotation", "--all", "--anew", "--yes"],
+        &["sync", "--drain"],
+        &["rebuild", "annotation", "--keep", "0s", "--yes"],
+        &["audit", "annotation", "--repair"],
+        &["audit", "annotation", "--content"],
+        &["explain", "annotation", &key],
+        &["journal"],
+        &["status"],
+        &["check"],
+        &["doctor"],
+        &["status", "--json"],
+    ];
+    for words in commands {
+        let output = roles.world.binary().env("DATABASE_URL", roles.url("operator")).args(words).output().await.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        // 1: something needs a person
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{words:?}: {said}");
+        assert!(!said.contains("permission denied") && !said.contains("FAIL"), "{words:?}: {said}");
+    }
+    run(&roles.pool("operator").await, "select catchword.call_off('annotation', 'mistake')").await.unwrap();
+    let operator = roles.names.of("operator");
+    let told: Vec<String> = roles.world.all(&format!("select what from catchword.journal where who like '{operator}(%' order by id")).await;
+    assert_eq!(told, ["pause", "resume", "replay", "discard", "rebuild", "rebuild", "rebuild"]);
+
+    // nobody else does: the worker's role neither, nor does anybody write the journal by hand
+    for role in ["worker", "service", "application"] {
+        for attempt in [
+            "select catchword.pause('annotation', 'x')",
+            "select catchword.resume('annotation')",
+            "select catchword.replay(null, null, null, null, null, null, null)",
+            "select catchword.discard(null, null, null, null, null, null, null)",
+            "select catchword.call_off('annotation', 'x')",
+        ] {
+            let refused = run(&roles.pool(role).await, attempt).await.unwrap_err();
+            assert!(refused.starts_with("permission denied"), "{role}: {attempt}: {refused}");
+        }
+    }
+    for attempt in ["insert into catchword.journal (what) values ('x')", "delete from catchword.journal", "delete from catchword.pause"] {
+        assert!(run(&roles.pool("operator").await, attempt).await.is_err(), "{attempt}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_stores_and_indexes_and_can_neither_see_nor_delete_jobs() {
+    let roles = Roles::new().await;
+    let (service, application) = (roles.names.of("service"), roles.names.of("application"));
+    roles.world.sql(&format!("grant {application} to {service}")).await;
+    let catchword = Catchword::connect(roles.config(), &roles.environment("service")).await.unwrap();
+    for again in [false, true] {
+        let kept = catchword
+            .store_and_schedule("bystander", async |tx: &mut PgConnection| {
+                let sql = if again { "delete from bystander where id = 7" } else { "insert into bystander values (7, 'stored')" };
+                sqlx::query(sql).execute(tx).await?;
+                Ok::<_, catchword::Error>(catchword::Stored::new((), [7]))
+            })
+            .await
+            .unwrap();
+        assert_eq!(kept.direct, catchword::Direct::Indexed);
+    }
+    assert_eq!(roles.world.source("bystander", "7").await.unwrap()["catchword_deleted"], true);
+    run(&application_of(&roles).await, "insert into bystander values (8, 'committed')").await.unwrap();
+    assert_eq!(catchword.index_now("bystander", [8]).await, catchword::Direct::Indexed);
+    assert_eq!(catchword.index_now_with("bystander", [8], catchword::elastic::Refresh::Now).await, catchword::Direct::Indexed);
+
+    let pool = roles.pool("service").await;
+    for (attempt, refusal) in [
+        ("select from catchword.job", "permission denied for table job"),
+        ("delete from catchword.job", "permission denied for table job"),
+        ("delete from catchword.dead_job", "permission denied for table dead_job"),
+        ("delete from catchword.record", "permission denied for table record"),
+        ("insert into catchword.record (collection, key, revision) values ('bystander', '8', 99)", "permission denied for table record"),
+        ("select catchword.record_gone('bystander', '{8}')", "permission denied for function record_gone"),
+        ("select catchword.raise_revision(1000)", "permission denied for function raise_revision"),
+        ("select catchword.raise_floor('bystander')", "permission denied for function raise_floor"),
+        ("select catchword.touch('bystander', '{8}')", "permission denied for function touch"),
+        ("select catchword.note_server()", "permission denied for function note_server"),
+        ("update catchword.collection set floor = 0", "permission denied for table collection"),
+    ] {
+        assert_eq!(run(&pool, attempt).await, Err(refusal.to_owned()), "{attempt}");
+    }
+    let output = roles.world.binary().env("DATABASE_URL", roles.url("service")).arg("doctor").output().await.unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("may do what a service does") && said.contains("run it as a worker or an operator"), "{said}");
+}
+
+async fn application_of(roles: &Roles) -> PgPool {
+    roles.pool("application").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_script_still_runs_without_an_operator_and_a_service() {
+    let roles = Roles::new().await;
+    roles.grant_to(&["migrator", "worker", "application"]).await;
+    run(&roles.pool("application").await, INSERT).await.unwrap();
+    assert_eq!(roles.worker().await.drain("test", &["annotation"]).await.unwrap().settled, 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_doctor_finds_functions_that_others_could_use() {
+    let roles = Roles::new().await;
+    let functions = async || {
+        let report = Catchword::open(roles.config(), &roles.environment("worker")).unwrap().doctor(&roles.environment("worker")).await;
+        let line = report.lines.iter().find(|line| line.what == "functions").unwrap();
+        format!("{:?} {} {}", line.level, line.says, line.fix)
+    };
+    let (migrator, application) = (roles.names.of("migrator"), roles.names.of("application"));
+    assert!(functions().await.starts_with("Ok "));
+    for (make, said, undo) in [
+        (
+            "alter function catchword.tick reset search_path".to_owned(),
+            "catchword.tick(",
+            "alter function catchword.tick set search_path = pg_catalog, pg_temp".to_owned(),
+        ),
+        (
+            "alter function catchword.tick set search_path = public, pg_catalog".to_owned(),
+            "catchword.tick(",
+            "alter function catchword.tick set search_path = pg_catalog, pg_temp".to_owned(),
+        ),
+        (
+            format!("alter function catchword.tick owner to {application}"),
+            "not of the schema's owner",
+            format!("alter function catchword.tick owner to {migrator}"),
+        ),
+        (
+            format!("grant create on schema catchword to {application}"),
+            "may create in the schema catchword",
+            format!("revoke create on schema catchword from {application}"),
+        ),
+    ] {
+        roles.world.sql(&make).await;
+        let found = functions().await;
+        assert!(found.starts_with("Fail ") && found.contains(said), "{make}: {found}");
+        roles.world.sql(&undo).await;
+        assert!(functions().await.starts_with("Ok "), "{undo}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_doctor_warns_of_a_views_function_in_which_others_could_plant_something() {
+    let roles = Roles::new().await;
+    let migrator = roles.names.of("migrator");
+    roles.world.sql(&format!("create function public.plain(text) returns text language sql stable as 'select $1'; alter function public.plain owner to {migrator};
+        create or replace view bystander_document as select id as key, catchword_revision as revision, json_build_object('text', public.plain(text)) as body from bystander")).await;
+    let found = async || {
+        let report = Catchword::open(roles.config(), &roles.environment("worker")).unwrap().doctor(&roles.environment("worker")).await;
+        let line = report.lines.iter().find(|line| line.what == "view functions").unwrap();
+        format!("{:?} {}", line.level, line.says)
+    };
+    assert!(found().await.starts_with("Ok "));
+    roles.world.sql("grant create on schema public to public").await;
+    let said = found().await;
+    assert!(said.starts_with("Warn ") && said.contains("public.plain(text)") && said.contains("in public"), "{said}");
+    roles.world.sql("alter function public.plain set search_path = public").await;
+    assert!(found().await.starts_with("Ok "));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_makes_the_applications_writes_fail_is_told_by_check_and_doctor() {
+    let roles = Roles::new().await;
+    let (migrator, application) = (roles.names.of("migrator"), roles.pool("application").await);
+    let told = async || {
+        let mut told = Vec::new();
+        for command in ["check", "doctor", "status"] {
+            let output = roles.world.binary().env("DATABASE_URL", roles.url("worker")).arg(command).output().await.unwrap();
+            told.push((output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned()));
+        }
+        told
+    };
+    for (make, said, undo) in [
+        (
+            format!("revoke insert on catchword.job from {migrator}"),
+            "may not insert catchword.job",
+            format!("grant insert on catchword.job to {migrator}"),
+        ),
+        (
+            format!("revoke all on sequence catchword.revision from {migrator}, public"),
+            "may not draw from catchword.revision",
+            format!("grant all on sequence catchword.revision to {migrator}"),
+        ),
+        (
+            "alter table annotation rename column id to renamed".to_owned(),
+            "annotation.id is missing",
+            "alter table annotation rename column renamed to id".to_owned(),
+        ),
+        (
+            "alter table annotation rename column catchword_revision to renamed".to_owned(),
+            "annotation.catchword_revision is missing",
+            "alter table annotation rename column renamed to catchword_revision".to_owned(),
+        ),
+    ] {
+        roles.world.sql(&make).await;
+        assert!(run(&application, INSERT).await.is_err(), "{make}");
+        for (code, out) in told().await {
+            assert!(code == Some(1) && out.contains(said), "{make}: {out}");
+        }
+        roles.world.sql(&undo).await;
+        run(&application, INSERT).await.unwrap();
     }
 }

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
-use crate::common::{Layout, Running, World, eventually, start};
+use sqlx::{Connection, PgConnection};
+
+use crate::common::{Layout, Running, World, eventually, launch, start};
+use crate::roles::{INSERT, Roles};
 
 /// Every page with commands for operators, and its text.
 fn pages() -> BTreeMap<String, String> {
@@ -69,9 +72,82 @@ async fn what_is_asked_first_can_be_pasted_and_changes_nothing() {
     world.noise_is_untouched().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn every_fix_runs_under_the_role_that_its_runbook_names() {
+    let roles = Roles::new().await;
+    let world = &roles.world;
+    let mut application = PgConnection::connect(&roles.url("application")).await.unwrap();
+    sqlx::raw_sql(INSERT).execute(&mut application).await.unwrap();
+    let worker = launch(world.binary().env("DATABASE_URL", roles.url("worker"))).await;
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for (page, text) in pages() {
+        let Some((_, fix)) = text.split_once("\n## Fix\n") else { continue };
+        let fix = fix.split_once("\n## ").unwrap().0;
+        let commands = pastable(fix);
+        let named = fix.lines().find_map(|line| line.strip_prefix("Role: "));
+        assert_eq!(named.is_some(), !commands.is_empty(), "{page} names a role just if there is something to run: {commands:?}");
+        for line in commands {
+            let role = role(named.unwrap(), &line);
+            // a session that is there to be ended, of a role that is not a superuser
+            let mut session = PgConnection::connect(&roles.url("application")).await.unwrap();
+            let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut session).await.unwrap();
+            let filled = line.replace("PID", &pid.to_string()).replace("VIEW", "annotation_document");
+            let url = if role == "superuser" { world.database_url.clone() } else { roles.url(role) };
+            if filled.starts_with("catchword worker") {
+                let mut started = launch(world.binary().env("DATABASE_URL", url)).await;
+                started.child.kill().await.unwrap();
+            } else {
+                let (code, out, err) = paste_as(world, &worker, &filled, &url).await;
+                let said = format!("{page}: {role}: {filled}: exit {code}\n{out}{err}");
+                for refusal in ["permission denied", "must be owner", "must be superuser", "another role is meant"] {
+                    assert!(!said.contains(refusal), "{said}");
+                }
+                // no such prepared transaction and no such slot: here there is none to end
+                let missing = role == "superuser" && err.contains("does not exist");
+                assert!(code == 0 || code == 1 && filled.starts_with("catchword ") || missing, "{said}");
+            }
+            if line.contains("pg_terminate_backend") {
+                assert!(sqlx::query("select 1").execute(&mut session).await.is_err(), "{page}: {role} ended it");
+            }
+            // what one page pauses is none of the next one's business
+            world.sql("delete from catchword.pause").await;
+            *seen.entry(role.to_owned()).or_default() += 1;
+        }
+    }
+    assert!(seen["operator"] > 15 && seen["migrator"] >= 4 && seen["worker"] == 1 && seen["superuser"] == 2, "{seen:?}");
+}
+
+/// `operator` of "**operator**; for `catchword migrate` **migrator**." for all but what the rest names.
+fn role<'a>(named: &'a str, line: &str) -> &'a str {
+    let bold = |part: &'a str| part.split("**").nth(1).unwrap();
+    let (first, others) = named.split_once(';').unwrap_or((named, ""));
+    let other = others.split(';').filter(|part| part.contains('`')).find(|part| line.contains(part.split('`').nth(1).unwrap()));
+    other.map_or(bold(first), bold)
+}
+
+/// What can be pasted of a text: the lines of its blocks, and commands of catchword and psql within sentences.
+fn pastable(text: &str) -> Vec<String> {
+    let plain: String = text.split("```").step_by(2).collect();
+    let inline = plain.split('`').skip(1).step_by(2).filter(|command| command.starts_with("catchword ") || command.starts_with("psql "));
+    let named: Vec<&str> = text.lines().filter(|line| line.starts_with("Role: ")).collect();
+    let inline = inline.filter(|command| !named.iter().any(|line| line.contains(&format!("for `{command}`"))));
+    let mut all: Vec<String> = blocks(text).into_iter().map(str::to_owned).collect();
+    // a name alone is no command
+    all.extend(inline.map(str::to_owned));
+    // what the line of the role names is run where the text has it too
+    let again = plain.lines().filter(|line| !line.starts_with("Role: ")).flat_map(|line| line.split('`').skip(1).step_by(2));
+    all.extend(again.filter(|command| named.iter().any(|line| line.contains(&format!("for `{command}`")))).map(str::to_owned));
+    all
+}
+
 /// Runs a line as a person would, in the worker's environment.
 async fn paste(world: &World, worker: &Running, line: &str) -> (i32, String, String) {
-    let like = world.binary();
+    paste_as(world, worker, line, &world.database_url).await
+}
+
+async fn paste_as(world: &World, worker: &Running, line: &str, url: &str) -> (i32, String, String) {
+    let mut like = world.binary();
+    like.env("DATABASE_URL", url);
     let mut shell = Command::new("bash");
     shell.args(["-o", "pipefail", "-c", line]).envs(like.as_std().get_envs().filter_map(|(name, value)| Some((name, value?))));
     let folder = Path::new(env!("CARGO_BIN_EXE_catchword")).parent().unwrap().display();

@@ -135,3 +135,15 @@ async fn credentials_are_sent_and_never_shown() {
         assert_eq!(format!("{elastic:?}"), format!("Elastic(\"{url}/\")"));
     }
 }
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_and_named() {
+    let (elsewhere, seen) = serve(vec![Act::Answer(NODES)]).await;
+    let head = format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: http://eva:secret@{}/_bulk?token=x\r\n", &elsewhere[7..]);
+    let answer: &'static str = Box::leak(format!("{head}content-length: 0\r\n\r\n").into_boxed_str());
+    let (url, asked) = serve(vec![Act::Answer(answer)]).await;
+    let answer = bulk(&open(&url, Credentials::None), LIMIT).await;
+    assert!(matches!(&answer, Answer::Unreachable(why) if why.contains(&elsewhere) && why.contains("ELASTICSEARCH_URL")), "{answer}");
+    assert!(!answer.to_string().contains("secret") && !answer.to_string().contains("token"), "{answer}");
+    assert_eq!((asked.lock().unwrap().len(), seen.lock().unwrap().len()), (1, 0));
+}

@@ -1,7 +1,7 @@
 //! A second index beside the one that readers see: made for filling, made fit for readers, and swapped in.
 
+use crate::elastic::client::Method;
 use bytes::Bytes;
-use elasticsearch::http::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;

@@ -1,4 +1,4 @@
-use elasticsearch::http::Method;
+use crate::elastic::client::Method;
 
 use crate::elastic::{Answer, Elastic, Error, percent};
 

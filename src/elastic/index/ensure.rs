@@ -1,5 +1,5 @@
+use crate::elastic::client::Method;
 use bytes::Bytes;
-use elasticsearch::http::Method;
 use serde_json::{Value, json};
 
 use super::plan::{IndexPlan, readers_alias};

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use elasticsearch::http::Method;
+use crate::elastic::client::Method;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Brings an index in line with its file, as far as an index that is there can be.
 
+use crate::elastic::client::Method;
 use bytes::Bytes;
-use elasticsearch::http::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use elasticsearch::http::Method;
+use crate::elastic::client::Method;
 use serde::{Deserialize, Serialize};
 
 use super::flood_stage::FloodStage;

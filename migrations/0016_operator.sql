@@ -1,0 +1,89 @@
+-- What operators do to the queue, by functions of the migrator's: whoever may call them needs no right on the tables, and the journal says
+-- who it was as Postgres knows it. What the person said of itself is written beside it.
+create function catchword.who(p_said text) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select case when p_said is null or p_said = '' then session_user::text else format('%s(%s)', session_user, left(p_said, 100)) end
+$$;
+comment on function catchword.who is 'who does something, for the journal: the role of the session, and what the person says of itself';
+
+create function catchword.pause(p_collection text, p_reason text, p_who text default null) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into catchword.pause (collection, by, reason) values (p_collection, catchword.who(p_who), p_reason) on conflict (collection) do nothing;
+  if not found then
+    return false;
+  end if;
+  insert into catchword.journal (who, what, collection, detail) values (catchword.who(p_who), 'pause', p_collection, p_reason);
+  return true;
+end $$;
+comment on function catchword.pause is 'stops the work on a collection; false: it was paused already';
+
+create function catchword.resume(p_collection text, p_who text default null) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  paused_since timestamptz;
+begin
+  delete from catchword.pause where collection = p_collection returning since into paused_since;
+  if not found then
+    return false;
+  end if;
+  insert into catchword.journal (who, what, collection, detail) values (catchword.who(p_who), 'resume', p_collection, format('paused since %s', paused_since));
+  return true;
+end $$;
+comment on function catchword.resume is 'goes on with the work on a collection; false: it was not paused';
+
+-- Scheduled again as a new demand, with no attempts; a job is always in one of the two tables. Everything that is given must fit.
+create function catchword.replay(p_ids bigint[], p_collection text, p_reason text, p_tag text, p_since timestamptz, p_who text, p_words text) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  replayed bigint;
+begin
+  with letters as (
+    delete from catchword.dead_job
+     where (p_ids is null or id = any(p_ids)) and (p_collection is null or collection = p_collection) and (p_reason is null or reason = p_reason)
+       and (p_tag is null or tag = p_tag) and (p_since is null or died_at >= p_since)
+    returning name, collection, key, priority, tag, traceparent
+  )
+  insert into catchword.job (name, collection, key, priority, tag, traceparent) select name, collection, key, priority, tag, traceparent from letters;
+  get diagnostics replayed = row_count;
+  if replayed > 0 then
+    insert into catchword.journal (who, what, collection, detail, count) values (catchword.who(p_who), 'replay', p_collection, p_words, replayed);
+  end if;
+  return replayed;
+end $$;
+comment on function catchword.replay is 'schedules dead letters again; the words are for the journal';
+
+create function catchword.discard(p_ids bigint[], p_collection text, p_reason text, p_tag text, p_since timestamptz, p_who text, p_words text) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  discarded bigint;
+begin
+  delete from catchword.dead_job
+   where (p_ids is null or id = any(p_ids)) and (p_collection is null or collection = p_collection) and (p_reason is null or reason = p_reason)
+     and (p_tag is null or tag = p_tag) and (p_since is null or died_at >= p_since);
+  get diagnostics discarded = row_count;
+  if discarded > 0 then
+    insert into catchword.journal (who, what, collection, detail, count) values (catchword.who(p_who), 'discard', p_collection, p_words, discarded);
+  end if;
+  return discarded;
+end $$;
+comment on function catchword.discard is 'throws dead letters away; the words are for the journal';
+
+-- What a write or a touch left is never taken off, of whatever priority: those jobs are the only memory of what changed.
+create function catchword.call_off(p_collection text, p_tag text, p_who text default null) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  called_off bigint;
+begin
+  delete from catchword.job
+   where collection = p_collection and tag = p_tag and priority >= 100 and tag <> all (array['insert', 'update', 'delete', 'truncate', 'touch'])
+     and exists (select from catchword.reindex r where r.collection = p_collection and r.tag = p_tag);
+  get diagnostics called_off = row_count;
+  if called_off > 0 then
+    insert into catchword.journal (who, what, collection, detail, count) values (catchword.who(p_who), 'call off', p_collection, p_tag, called_off);
+  end if;
+  return called_off;
+end $$;
+comment on function catchword.call_off is 'takes the jobs of a reindex that was a mistake off the queue, by their tag';
+
+revoke execute on all functions in schema catchword from public;

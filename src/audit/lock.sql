@@ -1,1 +1,0 @@
-select pg_try_advisory_lock(hashtextextended('catchword.audit.' || $1::text, 0))

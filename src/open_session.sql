@@ -1,0 +1,2 @@
+-- The caller's own statements run here: under the path that the role has by itself.
+reset search_path

@@ -1,1 +1,0 @@
-select pg_try_advisory_lock(hashtextextended('catchword.rebuild ' || $1, 0))
