@@ -148,10 +148,8 @@ grant execute on function catchword.call_off(text, text, text) to :"operator";
 -- To end a session that holds jobs or a lock. Only a superuser can grant it.
 select format('grant pg_signal_backend to %I', :'operator') from pg_catalog.pg_roles where rolname = current_user and rolsuper
 \gexec
--- [dead bury] To bury jobs by hand, where this version can.
-select format('grant execute on function %s to %I', oid::regprocedure, :'operator') from pg_catalog.pg_proc
- where pronamespace = 'catchword'::regnamespace and proname = 'bury'
-\gexec
+-- [dead bury] To give up the jobs of one key.
+grant execute on function catchword.bury(text, text, text, text) to :"operator";
 \endif
 
 \if :has_service
@@ -161,8 +159,9 @@ grant usage on schema catchword to :"service";
 grant select on catchword._migrations, catchword.collection, catchword.installation, catchword.pause, catchword.rebuild to :"service";
 -- [connect] To read what is attached.
 grant execute on function
-  catchword.named(text, text), catchword.broken_triggers(text), catchword.problems(text, text, text, text, text), catchword.view_digest(text),
-  catchword.attached(text[], text[], text[], text[], text)
+  catchword.named(text, text), catchword.broken_triggers(text), catchword.foreign_key(regclass, jsonb), catchword.problems(text, text, text, text, text),
+  catchword.view_facts(text), catchword.same_view(text, text), catchword.copy_of(), catchword.unmigrated(text, jsonb, text),
+  catchword.attached(text[], text[], text[], text[], jsonb[], text)
   to :"service";
 -- [store_and_schedule, index_now] To know the number of a delete or a touch.
 grant select on catchword.record to :"service";

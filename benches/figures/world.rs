@@ -177,7 +177,7 @@ fn write_config(folder: &PathBuf, worker: &str) -> anyhow::Result<Config> {
     std::fs::create_dir_all(folder)?;
     std::fs::copy(format!("{example}/annotation.json"), folder.join("annotation.json"))?;
     let text = format!(
-        "[worker]\n{worker}\n\n[[collection]]\nname = \"annotation\"\ntable = \"annotation\"\nkey = \"id\"\nview = \"annotation_document\"\nmapping = \"annotation.json\"\nscopes = {{ user = \"userid\" }}\nperiod = \"updated\"\ndelay = \"0s\"\n"
+        "[worker]\n{worker}\n\n[[collection]]\nname = \"annotation\"\ntable = \"annotation\"\nkey = \"id\"\nview = \"annotation_document\"\nmapping = \"annotation.json\"\nscopes = {{ user = \"userid\" }}\nperiod = \"updated\"\nunwatched = [\"document\"]\ndelay = \"0s\"\n"
     );
     let path = folder.join("catchword.toml");
     std::fs::write(&path, text)?;

@@ -250,7 +250,7 @@ mod tests {
             "{rights:?}"
         );
         assert!(!has("worker", "table", "catchword.job", "insert"), "{rights:?}");
-        assert!(has("worker", "function", "catchword.touch(text, text[], boolean)", "execute"), "{rights:?}");
+        assert!(has("worker", "function", "catchword.touch(text, text[])", "execute"), "{rights:?}");
         assert!(has("worker", "sequence", "catchword.job_id_seq", "select"), "{rights:?}");
         assert!(has("worker", "function", "catchword.run_reindex(bigint, integer)", "execute"), "{rights:?}");
         assert!(has("operator", "function", "catchword.resume(text, text)", "execute"), "{rights:?}");

@@ -85,8 +85,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sequence_is_even_uncached_and_never_behind() {
-        let well = Sequence { increment_by: 2, cache_size: 1, cycle: false, data_type: "bigint".into(), last_value: 20, known: 20 };
+    fn the_sequence_steps_by_four_uncached_and_is_never_behind() {
+        let well = Sequence { increment_by: 4, cache_size: 1, cycle: false, data_type: "bigint".into(), last_value: 20, known: 20 };
         let level = |change: fn(&mut Sequence)| {
             let mut changed = well.clone();
             change(&mut changed);
@@ -94,10 +94,10 @@ mod tests {
         };
         assert_eq!(level(|_| {}), Level::Ok);
         assert_eq!(level(|s| s.cache_size = 32), Level::Fail);
-        assert_eq!(level(|s| s.increment_by = 1), Level::Fail);
+        assert_eq!(level(|s| s.increment_by = 2), Level::Fail);
         assert_eq!(level(|s| s.cycle = true), Level::Fail);
-        assert_eq!(level(|s| s.last_value = 21), Level::Fail);
-        assert_eq!(level(|s| s.last_value = 18), Level::Fail);
+        assert_eq!(level(|s| s.last_value = 22), Level::Fail);
+        assert_eq!(level(|s| s.last_value = 16), Level::Fail);
         assert_eq!(level(|s| s.last_value = 1 << 61), Level::Warn);
         assert_eq!(sequence(None).level, Level::Fail);
     }

@@ -1,7 +1,7 @@
 //! Locks a batch for this transaction. A claim is a row lock: a crash frees it at once, and nobody has to rescue anything.
 
 use chrono::{DateTime, Utc};
-use sqlx::{FromRow, PgConnection};
+use sqlx::{FromRow, PgConnection, PgPool};
 
 use crate::Error;
 
@@ -31,6 +31,11 @@ pub struct Cursor {
     priority: i32,
     enqueued_at: DateTime<Utc>,
     id: i64,
+}
+
+/// Is a live job of these collections due? They have priority 1.
+pub async fn live_is_due(pool: &PgPool, collections: &[String]) -> Result<bool, Error> {
+    Ok(sqlx::query_scalar(include_str!("live_is_due.sql")).bind(collections).fetch_one(pool).await?)
 }
 
 impl Cursor {

@@ -52,7 +52,7 @@ use crate::{Catchword, Error, metrics};
 use walk::{Claimed, Look, Turn, Walks};
 
 /// A pass ends after this, and the next begins at the top: live jobs never wait for a long walk, and what was written is looked at soon.
-const PASS: Duration = Duration::from_secs(2);
+const PASS: Duration = Duration::from_secs(10);
 
 impl Catchword {
     /// One pass over the queues of these collections (none: of all that are configured). `name` is what its span and its log line are

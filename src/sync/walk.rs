@@ -19,8 +19,17 @@ const TRIAL: u32 = 50;
 /// or a rebuild for ever. So few that it is not noticed, so many that a pass of slow batches has one.
 const TURN: u32 = 4;
 
+/// So long a pass walks bulks, whatever else is due. Then it ends as soon as a live job is: somebody waits for that.
+const BULKS: Duration = Duration::from_secs(1);
+
 /// The walks that have not come to their end.
-pub(super) struct Walks(VecDeque<Walk>, Links);
+pub(super) struct Walks {
+    walks: VecDeque<Walk>,
+    links: Links,
+    began: Instant,
+    /// The collections whose live jobs the pass would take first.
+    served: Vec<String>,
+}
 
 struct Walk {
     collection: Arc<Collection>,
@@ -87,22 +96,27 @@ pub(super) struct Claimed {
 impl Walks {
     /// Begins at the top of each queue. The flag says that a collection is blocked and on trial.
     pub fn new(collections: Vec<(Arc<Collection>, bool)>) -> Walks {
-        let walks = collections.into_iter().map(|(collection, on_trial)| Walk::of(collection, on_trial));
-        Walks(walks.collect(), Links::default())
+        let served = collections.iter().filter(|(_, on_trial)| !on_trial).map(|(collection, _)| collection.name.clone()).collect();
+        let walks = collections.into_iter().map(|(collection, on_trial)| Walk::of(collection, on_trial)).collect();
+        Walks { walks, links: Links::default(), began: Instant::now(), served }
     }
 
     /// Claims the next batch, if it is not the turn of touches. None: every walk is at its end.
     pub async fn next(&mut self, inner: &Inner) -> Result<Option<Turn>, Error> {
-        while let Some(mut walk) = self.0.pop_front() {
+        while let Some(mut walk) = self.walks.pop_front() {
             if walk.touches == Touches::Now {
                 let name = walk.collection.name.clone();
                 // at the end of the queue one step is enough: the next pass begins with the jobs that it leaves
                 walk.touches = if walk.at_end { Touches::Over } else { Touches::AfterABatch };
-                self.0.push_back(walk);
+                self.walks.push_back(walk);
                 return Ok(Some(Turn::Touches(name)));
             }
             if walk.at_end {
                 continue;
+            }
+            if walk.cursor >= Cursor::BEHIND_LIVE && self.began.elapsed() > BULKS && job::live_is_due(&inner.pool, &self.served).await? {
+                self.walks.clear();
+                break;
             }
             let limit = if walk.on_trial { TRIAL.min(inner.pace.size()) } else { inner.pace.size() };
             let started = Instant::now();
@@ -116,7 +130,7 @@ impl Walks {
                 walk.leave_out_seen(&mut jobs);
             }
             // this is the pass' span: it points back at the requests that wrote
-            self.1.add(&Span::current(), jobs.iter().filter_map(|job| job.traceparent.as_deref()));
+            self.links.add(&Span::current(), jobs.iter().filter_map(|job| job.traceparent.as_deref()));
             let (collection, look) = (walk.collection.clone(), walk.looks.of(&jobs));
             match (bulk, last) {
                 (Some(_), last) => walk.bulk = last.unwrap_or(Cursor::END),
@@ -126,7 +140,7 @@ impl Walks {
             if walk.touches == Touches::AfterABatch {
                 walk.touches = Touches::Now;
             }
-            self.0.push_back(walk);
+            self.walks.push_back(walk);
             if jobs.is_empty() {
                 transaction.rollback().await?;
                 continue;
@@ -139,22 +153,22 @@ impl Walks {
     /// Begins the walk of a collection anew from the top of its queue, as the collection is now; none: it cannot be walked.
     pub fn begin_again(&mut self, name: &str, collection: Option<Arc<Collection>>) {
         self.end(name);
-        self.0.extend(collection.map(|collection| Walk::of(collection, false)));
+        self.walks.extend(collection.map(|collection| Walk::of(collection, false)));
     }
 
     /// How the next batch of a collection begins that is live or a bulk's as these jobs are.
     pub fn look(&mut self, name: &str, jobs: &[Job], look: Look) {
-        self.0.iter_mut().filter(|walk| walk.collection.name == name).for_each(|walk| *walk.looks.of_mut(jobs) = look);
+        self.walks.iter_mut().filter(|walk| walk.collection.name == name).for_each(|walk| *walk.looks.of_mut(jobs) = look);
     }
 
     /// Nothing is left to touch in this pass, or nothing can be.
     pub fn end_touches(&mut self, collection: &str) {
-        self.0.iter_mut().filter(|walk| walk.collection.name == collection).for_each(|walk| walk.touches = Touches::Over);
+        self.walks.iter_mut().filter(|walk| walk.collection.name == collection).for_each(|walk| walk.touches = Touches::Over);
     }
 
     /// Ends the walk of a collection.
     pub fn end(&mut self, collection: &str) {
-        self.0.retain(|walk| walk.collection.name != collection);
+        self.walks.retain(|walk| walk.collection.name != collection);
     }
 }
 

@@ -168,7 +168,7 @@ async fn an_index_that_is_ahead_and_a_server_that_switched_are_answered_by_what_
     }
     world.is_well().await;
     world
-        .sql("with moved as (delete from catchword.job where collection = 'annotation' returning *) insert into catchword.dead_job select *, now() - interval '2 hours', 'ahead' from moved")
+        .sql("with moved as (delete from catchword.job where collection = 'annotation' returning *) insert into catchword.dead_job select id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, last_error, traceparent, cursor, now() - interval '2 hours', 'ahead' from moved")
         .await;
     let (code, bad, _) = world.check().await;
     assert_eq!((code, bad), (1, vec!["warning CatchwordDeadLettersGrowing annotation".into(), "unwell CatchwordAhead annotation".into()]));

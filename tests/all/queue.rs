@@ -182,3 +182,24 @@ async fn a_pass_goes_through_a_long_queue_in_batches() {
     let outcome = world.pass().await;
     assert_eq!((outcome.settled, outcome.written), (950, 0));
 }
+
+/// A bulk may take long; whoever writes meanwhile does not wait for its end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pass_among_bulks_ends_when_a_live_job_is_due() {
+    let world = World::with(Layout { batch: 1, ..Layout::default() }).await;
+    world.sql("insert into catchword.job (collection, key, priority, tag) select 'annotation', gen_random_uuid(), 1000, 'test' from generate_series(1, 5000)").await;
+    let passing = tokio::spawn({
+        let catchword = world.catchword.clone();
+        async move { catchword.sync("test", &[]).await.unwrap() }
+    });
+    crate::common::eventually("the bulk is being worked on", async || {
+        world.one::<i64>("select count(*) from catchword.job where priority = 1000").await < 5000
+    })
+    .await;
+    world.sql("update catchword.job set scheduled_at = now() where collection = 'bystander'; insert into catchword.job (collection, key, priority, tag) values ('bystander', '1', 1, 'test')").await;
+    let outcome = passing.await.unwrap();
+    assert!(outcome.claimed < 5000, "{outcome}");
+    assert!(outcome.took < std::time::Duration::from_secs(10), "it did not go on until its own end: {outcome}");
+    let outcome = world.catchword.sync("test", &["bystander"]).await.unwrap();
+    assert!(outcome.claimed > 0, "{outcome}");
+}

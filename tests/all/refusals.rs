@@ -155,13 +155,13 @@ async fn a_key_that_does_not_name_one_row_is_refused() {
             name: "varying",
             sql: "create table varying (id character varying(26) primary key)",
             lines: "",
-            says: &["the key varying.id is of type character varying(26)", "alter table varying alter column id type text\", which rewrites nothing"],
+            says: &["the key public.varying.id is of type character varying(26)", "alter table public.varying alter column id type text\", which rewrites nothing"],
         },
         Case {
             name: "tenants",
             sql: "create table tenants (tenant_id bigint, id bigint, primary key (tenant_id, id))",
             lines: "",
-            says: &["the key tenants.id is unique together with other columns only", "a key of several columns cannot be attached yet"],
+            says: &["the key public.tenants.id is unique together with other columns only", "a key of several columns cannot be attached yet"],
         },
         Case {
             name: "nullable",

@@ -66,7 +66,7 @@ async fn status_counts_what_is_due_waiting_and_dead() {
     assert_eq!(world.annotation_status().await.0, 1, "an hour due, and nobody there to take them");
 
     world
-        .sql("with moved as (delete from catchword.job where collection = 'annotation' returning *) insert into catchword.dead_job select *, now(), 'refused' from moved")
+        .sql("with moved as (delete from catchword.job where collection = 'annotation' returning *) insert into catchword.dead_job select id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, last_error, traceparent, cursor, now(), 'refused' from moved")
         .await;
     let (code, status) = world.annotation_status().await;
     assert_eq!((code, &status["dead"]), (1, &json!(3)));

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::world::{World, annotation, client, eventually, number, send};
+use crate::world::{World, annotation, client, eventually, send};
 
 const ANNOTATION_API: &str = env!("CARGO_BIN_EXE_annotation-api");
 
@@ -65,7 +65,7 @@ async fn a_stop_lets_the_request_under_way_end_and_exits_0() {
     });
     eventually("the request waits for the row", async || {
         let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-        number(&mut holder, waiting).await == 1
+        world.number(waiting).await == 1
     })
     .await;
     running.terminate().await;
