@@ -169,14 +169,22 @@ begin
 end $$;
 comment on function catchword.old_records is 'records that are old enough to be swept, and what becomes of each; none while there is work to do';
 
--- A record goes after its tombstone, and all that lie below it. One that came meanwhile, by another delete of its key, is higher and stays.
+-- A record goes after its tombstone, and all that lie below it. One that came meanwhile, by another delete of its key, is higher and stays;
+-- and so does one below which a row has come: an insert that was open for all that time.
 create function catchword.forget_records(p_collection text, p_keys text[], p_revisions bigint[]) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
+  col catchword.collection;
   forgotten bigint;
 begin
-  delete from catchword.record d using unnest(p_keys, p_revisions) as swept (key, revision)
-   where d.collection = p_collection and d.key = swept.key and d.revision <= swept.revision;
+  select * into strict col from catchword.collection where name = p_collection;
+  execute format(
+    'delete from catchword.record d using (select s.key, s.revision, %4$s as fits from unnest($2, $3) as s (key, revision)) as swept
+      where d.collection = $1 and d.key = swept.key and d.revision <= swept.revision
+        and (exists (select from catchword.record higher where higher.collection = $1 and higher.key = swept.key and higher.revision > swept.revision)
+             or not exists (select from only %1$s t where t.%2$I = case when swept.fits then swept.key::%3$s end and greatest(t.%5$I, $4) < swept.revision))',
+    catchword.source_name(col), col.key_column, col.key_type, catchword.key_condition(col.key_type, 's.key'), col.revision_column)
+    using p_collection, p_keys, p_revisions, col.floor;
   get diagnostics forgotten = row_count;
   return forgotten;
 end $$;

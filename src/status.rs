@@ -213,7 +213,7 @@ impl fmt::Display for Status {
         }
         writeln!(f)?;
         if self.workers.is_empty() && self.postgres.is_none() {
-            writeln!(f, "workers     none seen in the last day; start one: catchword worker")?;
+            writeln!(f, "workers     none is running; start one: catchword worker")?;
         }
         for worker in &self.workers {
             let (seen, served) = (ago(worker.seen_seconds_ago), worker.collections.join(", "));
@@ -265,6 +265,7 @@ impl fmt::Display for CollectionStatus {
         let indices = self.indices.join(", ");
         match (self.documents, &self.uncounted) {
             (Some(documents), _) => writeln!(f, "  index     {} -> {indices}, {documents} documents", self.alias)?,
+            (None, _) if self.indices.is_empty() => writeln!(f, "  index     none yet; make it: catchword migrate")?,
             (None, why) => writeln!(
                 f,
                 "  index     {} -> {indices}, an unknown number of documents: {}",

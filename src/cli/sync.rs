@@ -13,6 +13,9 @@ pub(super) async fn run(args: &Args, options: &Sync) -> anyhow::Result<End> {
         catchword.config().collection(Some(name))?;
     }
     let outcome = if options.drain { catchword.drain("sync", &names).await? } else { catchword.sync("sync", &names).await? };
+    if options.drain && outcome.written > 0 {
+        catchword.show(&names).await;
+    }
     if options.json {
         print_json(&outcome)?;
     } else {

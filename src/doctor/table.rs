@@ -133,7 +133,13 @@ fn revisions(highest: &Highest) -> Line {
 fn indexes(table: &Table) -> Line {
     match table.unindexed.as_slice() {
         [] => ok("indexes", "one for each column that scopes, period and touches search"),
-        _ if table.rows < SMALL => ok("indexes", "the table is small, so that reindexing by any column is quick"),
+        unindexed if table.rows < SMALL => ok(
+            "indexes",
+            format!(
+                "the table is small; when it grows, {} needs an index: reindexes and related changes search by it",
+                unindexed.join(", ")
+            ),
+        ),
         unindexed => warn(
             "indexes",
             format!(

@@ -121,6 +121,17 @@ impl Catchword {
         })
     }
 
+    /// Lets readers see what was written: a person who drains the queue looks next. Where it cannot be done, the index does it in a moment.
+    pub(crate) async fn show(&self, collections: &[&str]) {
+        for collection in self.loaded(collections) {
+            if let Some(target) = collection.readers_target()
+                && let Err(error) = self.inner.elastic.refresh(target).await
+            {
+                tracing::debug!("readers see it a little later: {error}");
+            }
+        }
+    }
+
     /// Refuses a standby, and raises the sequence where numbers may be given twice: before anything is written.
     async fn note_server(&self) -> Result<(), Error> {
         let mut connection = self.inner.pool.acquire().await?;

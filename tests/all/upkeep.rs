@@ -477,3 +477,46 @@ async fn an_audit_that_never_came_to_its_end_does_not_put_off_the_daily_one() {
     world.keep_up(&mut upkeep).await;
     assert_eq!(world.one::<i64>(scheduled).await, 1, "once a day");
 }
+
+/// A touch gave the row its version: without the record it would fall.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_a_row_needs_stays_and_goes_when_the_row_has_passed_it() {
+    let world = World::new().await;
+    let (key, reborn) = (world.in_step("acct:a", "text").await, world.in_step("acct:b", "text").await);
+    world.sql(&format!("select catchword.touch('annotation', array['{key}'])")).await;
+    // below the delete that it waited for, as an insert of an overlapping transaction is
+    world
+        .sql(&format!("with gone as (delete from annotation where id = '{reborn}' returning *) insert into annotation select * from gone"))
+        .await;
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    let versions = (world.revision(&key).await, world.revision(&reborn).await);
+    let old = "update catchword.record set recorded_at = now() - interval '8 days' where collection = 'annotation'";
+    let kept = "select count(*) from catchword.record where collection = 'annotation' and recorded_at > now() - interval '1 day'";
+    for _ in 0..2 {
+        world.sql(old).await;
+        world.keep_up(&mut world.upkeep()).await;
+        assert_eq!(world.one::<i64>(kept).await, 2, "looked at again in a week");
+        assert_eq!((world.revision(&key).await, world.revision(&reborn).await), versions);
+    }
+    world.sql("update annotation set text = 'changed'").await;
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    world.sql(old).await;
+    world.keep_up(&mut world.upkeep()).await;
+    assert_eq!(world.one::<i64>("select count(*) from catchword.record where collection = 'annotation'").await, 0, "nothing needs them");
+    world.settle_and_compare().await;
+}
+
+/// An insert that was open while its key's delete was swept: the record that its version comes from is not forgotten.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_below_which_a_row_came_meanwhile_is_not_forgotten() {
+    let world = World::new().await;
+    let key = world.in_step("acct:a", "text").await;
+    world
+        .sql(&format!("with gone as (delete from annotation where id = '{key}' returning *) insert into annotation select * from gone"))
+        .await;
+    let recorded: i64 = world.one(&format!("select revision from catchword.record where key = '{key}'")).await;
+    let forget = format!("select catchword.forget_records('annotation', array['{key}'], array[{recorded}::bigint])");
+    assert_eq!(world.one::<i64>(&forget).await, 0);
+    world.sql(&format!("update annotation set text = 'changed' where id = '{key}'")).await;
+    assert_eq!(world.one::<i64>(&forget).await, 1);
+}

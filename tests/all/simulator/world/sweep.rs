@@ -36,7 +36,8 @@ impl Simulation {
             Sweeper::Idle => self.pick(),
             Sweeper::Needless { key, record } => {
                 self.say(format!("the record {record} of {key} is forgotten"));
-                if self.postgres.now.records.get(&key).is_some_and(|now| *now <= record) {
+                let is_same = self.postgres.now.records.get(&key).is_some_and(|now| *now <= record);
+                if is_same && !self.is_needed(key, record) {
                     self.postgres.now.records.remove(&key);
                 }
                 Sweeper::Idle
@@ -62,10 +63,15 @@ impl Simulation {
     }
 
     fn is_old(&self, key: Key, record: i64) -> bool {
-        let needed = self.postgres.now.rows.get(&key).is_some_and(|row| self.postgres.own_version(row) < record);
         let late = self.network.iter().any(|message| message.key == key && message.version <= record);
         let busy = self.postgres.now.jobs.iter().any(|job| job.demand == Demand::Index(key));
-        !(needed && self.on(Rule::SweepKeepsWhatRowsNeed)) && !((late || busy) && self.on(Rule::SweepOld))
+        !self.is_needed(key, record) && !((late || busy) && self.on(Rule::SweepOld))
+    }
+
+    /// A row's version comes from it. An insert that was open all the time may have come since the sweeper looked.
+    fn is_needed(&self, key: Key, record: i64) -> bool {
+        let is_below = self.postgres.now.rows.get(&key).is_some_and(|row| self.postgres.own_version(row) < record);
+        is_below && self.on(Rule::SweepKeepsWhatRowsNeed)
     }
 
     fn sweep_this(&mut self, key: Key, record: i64) -> Sweeper {
@@ -83,7 +89,7 @@ impl Simulation {
         let is_gone = has == Has::Absent || !self.on(Rule::SweepLooksAgain);
         let is_same = self.postgres.now.records.get(&key) == Some(&record);
         self.say(format!("the sweeper sees {has:?} of {key}, and the same delete: {is_same}"));
-        if is_gone && is_same {
+        if is_gone && is_same && !self.is_needed(key, record) {
             self.postgres.now.records.remove(&key);
         }
     }
