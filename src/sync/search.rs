@@ -103,10 +103,14 @@ impl<'k> Search<'k> {
         self.alone.len() > self.passed.len().max(FEW)
     }
 
-    /// What is known when it ends, by whatever.
+    /// What is known when it ends, by whatever. One that was cut short blames nobody unless at least as many passed: those that it did not
+    /// come to might have failed too.
     pub fn end(mut self) -> Found<'k> {
         if self.is_in_vain() {
             return Found::default();
+        }
+        if !self.groups.is_empty() && self.passed.len() < self.alone.len() {
+            self.alone.clear();
         }
         let cleared = self.passed.into_iter().filter(|key| self.among.remove(key).is_some()).collect();
         self.among.retain(|key, _| !self.alone.contains_key(key));
@@ -123,6 +127,19 @@ impl<'k> Search<'k> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_search_that_is_cut_short_blames_nobody_while_nobody_passed() {
+        let names = names(200);
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
+        for tries in 1..420 {
+            let (found, _) = search(all.iter().map(|key| (*key, None)), &all, tries);
+            assert!(found.blamed.is_empty(), "after {tries}: {:?}", found.blamed);
+        }
+        let few = &all[..3];
+        let (found, _) = search(few.iter().map(|key| (*key, None)), &few[..1], usize::MAX);
+        assert_eq!(found.blamed.len(), 1, "all were tried, and the others passed");
+    }
 
     fn names(count: usize) -> Vec<String> {
         (0..count).map(|n| format!("{n:04}")).collect()
