@@ -110,6 +110,9 @@ impl Catchword {
         if let Some(why) = &collection.paused {
             return Ok(format!("it is paused {why}; go on with: catchword resume {}", collection.name));
         }
+        if let Some(why) = self.inner.troubles().remove(&collection.name) {
+            return Ok(why);
+        }
         match claimed {
             Some(why) if !why.is_empty() => return Ok(why),
             Some(_) => return Ok("they were claimed and left as they are; catchword explain tells what both sides have of one key".into()),
