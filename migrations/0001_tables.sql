@@ -87,7 +87,7 @@ comment on column catchword.job.key is 'index: canonical text of the key; touch:
 comment on column catchword.job.enqueued_at is 'sorts the walk within a priority; a bulk spaces it by a microsecond';
 comment on column catchword.job.scheduled_at is 'due from here on; lag is measured from it';
 comment on column catchword.job.expires_at is 'from here on: counted as expired, and buried if it was refused before';
-comment on column catchword.job.priority is 'lower runs first: 1 live, 100 part, 1000 whole';
+comment on column catchword.job.priority is 'lower runs first: 1 live, 100 part, 1000 whole, 2000 called off';
 comment on column catchword.job.tag is 'who asked; for people and metrics';
 comment on column catchword.job.attempts is 'refusals of this document, never outages';
 comment on column catchword.job.last_error is 'the last refusal, cut and redacted';

@@ -43,6 +43,13 @@ begin
     perform catchword.refuse(format('%L cannot be the name of a collection', p_collection),
       'use a lower-case letter, then up to 39 letters, digits and underscores');
   end if;
+  -- the triggers' functions are written between these
+  select w into found_name from (select unnest(p_watch || array[p_key, p_revision]) union all
+    select e.value from jsonb_array_elements(p_touches) t, lateral (select value from jsonb_each_text(t - 'watch') union all select jsonb_array_elements_text(t -> 'watch')) as e (value)) as n (w)
+   where position('$f$' in w) > 0 limit 1;
+  if found then
+    perform catchword.refuse(format('the column %I has $f$ in its name', found_name), 'rename it');
+  end if;
   select * into rel from pg_catalog.pg_class where oid = p_source;
   if rel.relkind = 'p' or rel.relispartition then
     perform catchword.refuse(format('%s is partitioned, and partitioned tables cannot be attached yet', source_name),
@@ -173,6 +180,29 @@ comment on function catchword.foreign_key is 'the foreign key that holds the row
 
 -- The triggers of one related table: a job for each changed value, and nothing else; the worker finds the rows after the commit.
 -- Values travel as text. The settings are the same for every writer, and the worker's: 01/02/2026 is one day.
+-- The equality of a type's own order, written out: of an extension's type it is in a schema that our path does not have, and without it
+-- a citext would be compared as a text.
+create function catchword.equality(p_type oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(
+    (select format('operator(%I.%s)', n.nspname, o.oprname)
+       from pg_opclass c
+       join pg_am m on m.oid = c.opcmethod and m.amname = 'btree'
+       join pg_amop a on a.amopfamily = c.opcfamily and a.amopstrategy = 3 and a.amoplefttype = c.opcintype and a.amoprighttype = c.opcintype
+       join pg_operator o on o.oid = a.amopopr
+       join pg_namespace n on n.oid = o.oprnamespace
+      where c.opcdefault and c.opcintype = coalesce((select nullif(t.typbasetype, 0) from pg_type t where t.oid = p_type), p_type)),
+    'operator(pg_catalog.=)')
+$$;
+comment on function catchword.equality is 'the operator by which two values of a type are equal, with its schema';
+
+-- Always in quotes: words of PL/pgSQL are no words of SQL, and %I leaves them bare.
+create function catchword.quoted(p_name text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select '"' || replace(p_name, '"', '""') || '"'
+$$;
+comment on function catchword.quoted is 'a name in double quotes';
+
 create function catchword.touch_statements(p_collection text, p_source regclass, p_related regclass, p_touch jsonb, p_n integer, p_head text, p_tag text, p_trace text) returns setof text
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
@@ -182,23 +212,31 @@ declare
   trigger_name constant text := 'catchword_' || p_collection || '_' || p_n;
   canonical constant text := ' set datestyle = ''ISO, YMD'' set intervalstyle = ''postgres'' set timezone = ''UTC'' set bytea_output = ''hex'' set extra_float_digits = 3 set lc_monetary = ''C''';
   leave constant text := format('insert into catchword.job (name, collection, key, priority, tag, traceparent)
-    select ''touch'', %L, %L || v, 1, %s, %s from (%%s) as changed (v) where v is not null;', p_collection, (p_touch ->> 'row_column') || '=', p_tag, p_trace);
+    select ''touch'', %L, %s || v, 1, %s, %s from (%%s) as changed (v) where v is not null;', p_collection, replace(quote_literal((p_touch ->> 'row_column') || '='), '%', '%%'), p_tag, p_trace);
   -- under a foreign key nobody can have referred to a row before it was there
   insert_matters constant boolean := catchword.foreign_key(p_source, p_touch) is null;
-  updated text := format('select %1$I::text from old_rows union select %1$I::text from new_rows', related_column);
+  every_update constant text := format(leave, format('select r.%1$s::text from old_rows r union select r.%1$s::text from new_rows r', catchword.quoted(related_column)));
+  updated text := every_update;
 begin
   if p_touch ? 'watch' then
     -- old and new rows meet by their primary key; one whose watched columns have the same bytes touches nothing
-    select format('select v from (select o.%1$I::text, n.%1$I::text from old_rows o full join new_rows n on %2$s
+    select format(leave, format('select v from (select o.%1$s::text, n.%1$s::text from old_rows o full join new_rows n on %2$s
        where record_image_ne(row(%3$s), row(%4$s))) as pair (before, after), lateral (values (before), (after)) as sides (v) group by v',
-        related_column,
-        (select string_agg(format('n.%1$I = o.%1$I', a.attname), ' and ' order by a.attnum)
+        catchword.quoted(related_column),
+        (select string_agg(format('n.%1$s %2$s o.%1$s', catchword.quoted(a.attname), catchword.equality(a.atttypid)), ' and ' order by a.attnum)
            from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey) where i.indrelid = p_related and i.indisprimary),
-        string_agg(format('o.%I', w), ', ' order by w), string_agg(format('n.%I', w), ', ' order by w))
+        string_agg('o.' || catchword.quoted(w), ', ' order by w), string_agg('n.' || catchword.quoted(w), ', ' order by w)))
       into updated
       from (select jsonb_array_elements_text(p_touch -> 'watch') union select related_column) as t (w);
+    -- what cannot be compared counts as changed: a column that was renamed or retyped must not fail the write
+    updated := format('begin
+      %s
+    exception when others then
+      %s
+    end;', updated, every_update);
   end if;
   return next format('create or replace function %s()', f) || p_head || canonical || format(' as $f$
+#variable_conflict use_variable
 begin
   if tg_op = ''TRUNCATE'' then
     if current_setting(''transaction_isolation'') not in (''read committed'', ''read uncommitted'') then
@@ -214,10 +252,10 @@ begin
   end if;
   return null;
 end $f$',
-    format(leave, format('select %I::text from only %s group by 1', related_column, related)),
-    case when insert_matters then format(leave, format('select %I::text from new_rows group by 1', related_column)) else 'null;' end,
-    format(leave, format('select %I::text from old_rows group by 1', related_column)),
-    format(leave, updated));
+    format(leave, format('select r.%s::text from only %s r group by 1', catchword.quoted(related_column), related)),
+    case when insert_matters then format(leave, format('select r.%s::text from new_rows r group by 1', catchword.quoted(related_column))) else 'null;' end,
+    format(leave, format('select r.%s::text from old_rows r group by 1', catchword.quoted(related_column))),
+    updated);
   return next format('create or replace trigger %I after insert on %s referencing new table as new_rows for each statement execute function %s()', trigger_name || '_insert', related, f);
   return next format('create or replace trigger %I after update on %s referencing old table as old_rows new table as new_rows for each statement execute function %s()', trigger_name || '_update', related, f);
   return next format('create or replace trigger %I after delete on %s referencing old table as old_rows for each statement execute function %s()', trigger_name || '_delete', related, f);
@@ -257,19 +295,27 @@ begin
   if cardinality(p_watch) = 0 then
     return next format('create or replace function %s()', f) || head || format(' as $f$
 begin
-  new.%I := nextval(''catchword.revision'');
+  new.%s := nextval(''catchword.revision'');
   return new;
-end $f$', p_revision);
+end $f$', catchword.quoted(p_revision));
   else
+    -- what cannot be compared counts as changed: a column that was renamed or retyped must not fail the write
     return next format('create or replace function %s()', f) || head || (select format(' as $f$
+declare
+  changed boolean := true;
 begin
-  if tg_op = ''INSERT'' then
-    new.%1$I := nextval(''catchword.revision'');
-  elsif record_image_ne(row(%2$s), row(%3$s)) then
-    new.%1$I := nextval(''catchword.revision'');
+  if tg_op = ''UPDATE'' then
+    begin
+      changed := record_image_ne(row(%2$s), row(%3$s));
+    exception when others then
+      changed := true;
+    end;
+  end if;
+  if changed then
+    new.%1$s := nextval(''catchword.revision'');
   end if;
   return new;
-end $f$', p_revision, string_agg(format('new.%I', w), ', ' order by w), string_agg(format('old.%I', w), ', ' order by w))
+end $f$', catchword.quoted(p_revision), string_agg('new.' || catchword.quoted(w), ', ' order by w), string_agg('old.' || catchword.quoted(w), ', ' order by w))
       from (select unnest(p_watch) union select p_key union select p_revision) as t (w));
     -- only a drawn number is new in the statement; joined by hash, because the plan is kept from a statement of another size
     changed := format(' and n.%1$I is not null and not exists (select from old_rows o where o.%1$I = n.%1$I)', p_revision);
@@ -289,18 +335,21 @@ end $f$', p_revision, string_agg(format('new.%I', w), ', ' order by w), string_a
      where exists (select from %1$s offset 1000)%7$s;
   end if;$q$;
 
-  -- the numbers of keys that are gone. Older records of a few keys go with it where that cannot fail: in an older snapshot somebody may
-  -- have come first. The sweep forgets the others
+  -- the numbers of keys that are gone. Older records of a few keys go with it where that can neither fail nor wait: in an older snapshot
+  -- somebody may have come first, and one that is locked is passed over. The sweep forgets the others
   record_gone := $q$
   with forgotten as (
-    delete from catchword.record
-     where collection = %1$L and key = any(array(select o.%2$I::text from %3$s o)) and not exists (select from %3$s offset 1000) and %4$s)
+    delete from catchword.record where ctid = any(array(
+      select r.ctid from catchword.record r
+       where r.collection = %1$L and r.key = any(array(select o.%2$I::text from %3$s o)) and not exists (select from %3$s offset 1000) and %4$s
+         for update skip locked)))
   insert into catchword.record (collection, key, revision)
   select %1$L, o.%2$I::text, nextval('catchword.revision') + 1 from %3$s o where octet_length(o.%2$I::text) <= 512;$q$;
 
   -- an insert leaves its jobs, and that is all: if its number lies below that of a delete it waited for, its version is above it all the same
   f := format('catchword.%I', p_collection || '_inserted');
   return next format('create or replace function %s()', f) || head || ' as $f$
+#variable_conflict use_variable
 begin' || format(schedule, 'new_rows', p_collection, p_key, due, tag, trace, '', read_committed) || '
   return null;
 end $f$';
@@ -311,6 +360,7 @@ end $f$';
   f := format('catchword.%I', p_collection || '_updated');
   return next format('create or replace function %s()', f) || head
     || case when changed = '' then '' else ' set enable_nestloop = off' end || format(' as $f$
+#variable_conflict use_variable
 declare
   left_keys constant text[] := array(select k::text from (select o.%1$I from old_rows o except select n.%1$I from new_rows n) as gone (k));
 begin', p_key) || format(schedule, 'new_rows', p_collection, p_key, due, tag, trace, changed, read_committed) || '
@@ -323,6 +373,7 @@ end $f$';
 
   f := format('catchword.%I', p_collection || '_deleted');
   return next format('create or replace function %s()', f) || head || ' as $f$
+#variable_conflict use_variable
 begin' || format(record_gone, p_collection, p_key, 'old_rows', read_committed)
     || format(schedule, 'old_rows', p_collection, p_key, due, tag, trace, '', read_committed) || '
   return null;
@@ -331,6 +382,7 @@ end $f$';
 
   f := format('catchword.%I', p_collection || '_truncated');
   return next format('create or replace function %s()', f) || head || format(' as $f$
+#variable_conflict use_variable
 begin
   if not (%s) then
     -- the snapshot is older than the lock: rows committed since would be emptied without a trace
@@ -402,6 +454,19 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     from catchword.collection c join pg_class r on r.oid = c.source
    where c.name = p_collection
      and not exists (select from pg_attribute a where a.attrelid = c.source and a.attname = c.revision_column and a.attnum > 0 and not a.attisdropped)
+  union all
+  -- until then every update of it counts
+  select format('the watched column %s.%I is missing', c.source, w.name)
+    from catchword.collection c join pg_class r on r.oid = c.source cross join unnest(c.watch) as w (name)
+   where c.name = p_collection and not exists (select from pg_attribute a where a.attrelid = c.source and a.attname = w.name and a.attnum > 0 and not a.attisdropped)
+  union all
+  select format('the column %s.%I that touches name is missing', n.relation, n.name)
+    from catchword.collection c
+   cross join jsonb_array_elements(c.touches) as t (touch)
+   cross join lateral (select to_regclass(t.touch ->> 'table'), t.touch ->> 'column' union all select c.source, t.touch ->> 'row_column'
+                       union all select to_regclass(t.touch ->> 'table'), jsonb_array_elements_text(t.touch -> 'watch')) as n (relation, name)
+   where c.name = p_collection and exists (select from pg_class r where r.oid = n.relation)
+     and not exists (select from pg_attribute a where a.attrelid = n.relation and a.attname = n.name and a.attnum > 0 and not a.attisdropped)
   union all
   -- what became of a table after it was attached: statements that name another one write into it, and its triggers do not fire
   select case when r.relispartition then format('%1$s is a partition now: what is written through %2$s leaves no jobs; run "alter table %2$s detach partition %1$s"', r.oid::regclass,
@@ -516,21 +581,23 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.below is 'everything that a view is made of: class, object and column as in pg_depend';
 
--- A view is what all of that says. With a search_path of our own every name is written out, whoever asks. Labels of enums follow in plain
+-- A view is what all of that says, as the catalogs store it: to write it out as SQL, Postgres would lock the tables, and somebody who holds
+-- one of them would stop the tick for every collection. Labels of enums follow in plain
 -- text: one more changes no document, another name for one does.
 create function catchword.view_facts(p_view text, out digest text, out reads oid[], out columns text[])
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   with below as materialized (select class, object, part from catchword.below(p_view)),
   parts (definition) as (
-    select c.oid::regclass || ' ' || pg_get_viewdef(c.oid)
+    select c.oid::regclass || ' ' || (select string_agg(r.ev_action::text, ';' order by r.rulename) from pg_rewrite r where r.ev_class = c.oid)
       from below b join pg_class c on c.oid = b.object where b.class = 'pg_class'::regclass and b.part = 0 and c.relkind in ('v', 'm')
     union all
-    select pg_get_functiondef(p.oid) from below b join pg_proc p on p.oid = b.object where b.class = 'pg_proc'::regclass and p.prokind <> 'a'
+    select concat_ws(' ', p.oid::regprocedure, p.prolang, p.provolatile, p.prosecdef, p.proconfig, p.prosrc, p.prosqlbody::text)
+      from below b join pg_proc p on p.oid = b.object where b.class = 'pg_proc'::regclass and p.prokind <> 'a'
     union all
     select p.oid::regprocedure || ' ' || array_to_string(array[a.aggtransfn::text, a.aggfinalfn::text, a.agginitval], ',', '-')
       from below b join pg_proc p on p.oid = b.object join pg_aggregate a on a.aggfnoid = p.oid where b.class = 'pg_proc'::regclass
     union all
-    select concat_ws(' ', c.oid::regclass || '.' || a.attname, format_type(a.atttypid, a.atttypmod), a.attcollation::regcollation, a.attgenerated, pg_get_expr(e.adbin, e.adrelid))
+    select concat_ws(' ', c.oid::regclass || '.' || a.attname, format_type(a.atttypid, a.atttypmod), a.attcollation::regcollation, a.attgenerated, e.adbin::text)
       from below b
       join pg_class c on c.oid = b.object and c.relkind not in ('v', 'm')
       join pg_attribute a on a.attrelid = c.oid and a.attnum = b.part and b.part > 0

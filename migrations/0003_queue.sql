@@ -41,7 +41,9 @@ begin
     catchword.source_name(col), col.key_column, col.key_type)
     into locked_keys using p_keys;
   -- whatever is recorded by now lies below the numbers that are drawn next
-  delete from catchword.record where collection = p_collection and key = any(locked_keys);
+  delete from catchword.record r using (
+    select o.key, o.revision from catchword.record o where o.collection = p_collection and o.key = any(locked_keys) for update skip locked) as older
+   where r.collection = p_collection and r.key = older.key and r.revision = older.revision;
   insert into catchword.record (collection, key, revision) select p_collection, k, nextval('catchword.revision') from unnest(locked_keys) k;
   return locked_keys;
 end $$;
@@ -89,6 +91,7 @@ declare
   first_job record;
   relation text;
   relation_type text;
+  equals text;
   ids bigint[];
   related_values text[];
   behind text;
@@ -105,6 +108,8 @@ begin
    where name = 'touch' and collection = p_collection and scheduled_at <= now()
    order by enqueued_at, id limit 1 for update skip locked;
   if not found then
+    -- why one waits that was tried, if there is one
+    select last_error into slow from catchword.job where name = 'touch' and collection = p_collection and last_error is not null order by enqueued_at, id limit 1;
     return;
   end if;
   relation := split_part(first_job.key, '=', 1);
@@ -123,21 +128,21 @@ begin
   begin
     -- -1 and not null: a null would make "character" of char(20), and that cuts the value to its first letter
     relation := coalesce(nullif(relation, ''), col.key_column);
-    select format_type(atttypid, -1) into relation_type from pg_catalog.pg_attribute
+    select format_type(atttypid, -1), catchword.equality(atttypid) into relation_type, equals from pg_catalog.pg_attribute
      where attrelid = col.source and attname = relation and attnum > 0 and not attisdropped;
     if not found then
       raise exception 'table % has no column %', catchword.source_name(col), relation;
     end if;
     if walked then
       execute format('select array_agg(page.key order by page.n) filter (where page.refers), (array_agg(page.key order by page.n))[$4]
-         from (select t.%2$I::text as key, t.%4$I = any($1::text[]::%5$s[]) as refers, row_number() over (order by t.%2$I) as n
+         from (select t.%2$I::text as key, t.%4$I %6$s any($1::text[]::%5$s[]) as refers, row_number() over (order by t.%2$I) as n
                  from only %1$s t where ($2 is null or t.%2$I > $2::%3$s) order by t.%2$I limit $3) as page',
-        catchword.source_name(col), col.key_column, col.key_type, relation, relation_type)
+        catchword.source_name(col), col.key_column, col.key_type, relation, relation_type, equals)
         into found_keys, last_key using related_values, behind, p_rows * 10, p_rows * 10;
       found_keys := coalesce(found_keys, '{}');
     else
-      execute format('select array(select t.%2$I::text from only %1$s t where t.%4$I = any($1::text[]::%5$s[]) and ($2 is null or t.%2$I > $2::%3$s) order by t.%2$I limit $3)',
-                     catchword.source_name(col), col.key_column, col.key_type, relation, relation_type)
+      execute format('select array(select t.%2$I::text from only %1$s t where t.%4$I %6$s any($1::text[]::%5$s[]) and ($2 is null or t.%2$I > $2::%3$s) order by t.%2$I limit $3)',
+                     catchword.source_name(col), col.key_column, col.key_type, relation, relation_type, equals)
         into found_keys using related_values, behind, p_rows + 1;
       last_key := case when cardinality(found_keys) > p_rows then found_keys[p_rows] end;
       if last_key is not null and jobs > 1 then

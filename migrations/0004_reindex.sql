@@ -42,7 +42,7 @@ begin
     -- a column that is gone must not mean "no condition", which would be everything
     att := catchword.reindex_column(col, col.scopes ->> r.scope);
     -- -1 and not null: a null would make "character" of char(20), and that cuts the value to its first letter
-    conditions := conditions || format(' and t.%I = $1::%s', att.attname, format_type(att.atttypid, -1));
+    conditions := conditions || format(' and t.%I %s $1::%s', att.attname, catchword.equality(att.atttypid), format_type(att.atttypid, -1));
   end if;
   if r.period_from is not null then
     att := catchword.reindex_column(col, col.period);

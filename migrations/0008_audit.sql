@@ -170,7 +170,8 @@ end $$;
 comment on function catchword.old_records is 'records that are old enough to be swept, and what becomes of each; none while there is work to do';
 
 -- A record goes after its tombstone, and all that lie below it. One that came meanwhile, by another delete of its key, is higher and stays;
--- and so does one below which a row has come: an insert that was open for all that time.
+-- and so does one below which a row has come: an insert that was open for all that time. One that somebody holds is for another time: the
+-- application must never wait for a sweep.
 create function catchword.forget_records(p_collection text, p_keys text[], p_revisions bigint[]) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -179,10 +180,14 @@ declare
 begin
   select * into strict col from catchword.collection where name = p_collection;
   execute format(
-    'delete from catchword.record d using (select s.key, s.revision, %4$s as fits from unnest($2, $3) as s (key, revision)) as swept
-      where d.collection = $1 and d.key = swept.key and d.revision <= swept.revision
+    'delete from catchword.record d using (
+       select o.key, o.revision from catchword.record o join (select s.key, s.revision, %4$s as fits from unnest($2, $3) as s (key, revision)) as swept
+           on o.key = swept.key and o.revision <= swept.revision
+      where o.collection = $1
         and (exists (select from catchword.record higher where higher.collection = $1 and higher.key = swept.key and higher.revision > swept.revision)
-             or not exists (select from only %1$s t where t.%2$I = case when swept.fits then swept.key::%3$s end and greatest(t.%5$I, $4) < swept.revision))',
+             or not exists (select from only %1$s t where t.%2$I = case when swept.fits then swept.key::%3$s end and greatest(t.%5$I, $4) < swept.revision))
+        for update of o skip locked) as free
+      where d.collection = $1 and d.key = free.key and d.revision = free.revision',
     catchword.source_name(col), col.key_column, col.key_type, catchword.key_condition(col.key_type, 's.key'), col.revision_column)
     using p_collection, p_keys, p_revisions, col.floor;
   get diagnostics forgotten = row_count;
@@ -193,8 +198,10 @@ comment on function catchword.forget_records is 'forgets numbers that nothing ne
 -- Those that are kept are looked at again when they are that old again: a sweep that met them each time would never rest.
 create function catchword.keep_records(p_collection text, p_keys text[], p_revisions bigint[]) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
-  update catchword.record d set recorded_at = now() from unnest(p_keys, p_revisions) as kept (key, revision)
-   where d.collection = p_collection and d.key = kept.key and d.revision = kept.revision
+  update catchword.record d set recorded_at = now()
+    from (select o.key, o.revision from catchword.record o join unnest(p_keys, p_revisions) as kept (key, revision) on kept.key = o.key and kept.revision = o.revision
+           where o.collection = p_collection for update of o skip locked) as free
+   where d.collection = p_collection and d.key = free.key and d.revision = free.revision
 $$;
 comment on function catchword.keep_records is 'puts off the sweep of numbers that rows still need';
 

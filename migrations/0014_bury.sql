@@ -1,7 +1,7 @@
 -- Burying by hand: for an operator who knows which document does the harm and will not wait until it is found.
 
 create function catchword.bury(p_collection text, p_key text, p_why text default 'buried by hand', p_who text default null) returns bigint
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '5s' as $$
 declare
   buried bigint;
 begin
@@ -21,9 +21,8 @@ begin
   )
   select count(*) into buried from moved;
   if buried > 0 then
-    -- who says so is not proof; the session's role is
     insert into catchword.journal (who, what, collection, detail, count)
-    values (case when p_who is null then session_user::text else format('%s (%s)', p_who, session_user) end, 'bury', p_collection, format('%s: %s', p_key, p_why), buried);
+    values (catchword.who(p_who), 'bury', p_collection, format('%s: %s', p_key, p_why), buried);
   end if;
   return buried;
 end $$;

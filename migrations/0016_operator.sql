@@ -69,21 +69,20 @@ begin
 end $$;
 comment on function catchword.discard is 'throws dead letters away; the words are for the journal';
 
--- What a write or a touch left is never taken off, of whatever priority: those jobs are the only memory of what changed.
+-- They are put behind everything else and not taken off: a tag is what the application says it is, and a large statement's jobs, which are
+-- the only memory of what changed, may have the same one. To look at a key that agrees costs little.
 create function catchword.call_off(p_collection text, p_tag text, p_who text default null) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   called_off bigint;
 begin
-  delete from catchword.job
-   where collection = p_collection and tag = p_tag and priority >= 100 and tag <> all (array['insert', 'update', 'delete', 'truncate', 'touch'])
-     and exists (select from catchword.reindex r where r.collection = p_collection and r.tag = p_tag);
+  update catchword.job set priority = 2000 where collection = p_collection and tag = p_tag and priority between 100 and 1999;
   get diagnostics called_off = row_count;
   if called_off > 0 then
     insert into catchword.journal (who, what, collection, detail, count) values (catchword.who(p_who), 'call off', p_collection, p_tag, called_off);
   end if;
   return called_off;
 end $$;
-comment on function catchword.call_off is 'takes the jobs of a reindex that was a mistake off the queue, by their tag';
+comment on function catchword.call_off is 'puts the jobs of a bulk that was a mistake behind everything else, by their tag';
 
 revoke execute on all functions in schema catchword from public;

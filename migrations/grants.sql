@@ -143,7 +143,7 @@ grant execute on function
   catchword.replay(bigint[], text, text, text, timestamptz, text, text),
   catchword.discard(bigint[], text, text, text, timestamptz, text, text)
   to :"operator";
--- [call_off] To take a bulk that was a mistake off the queue, by psql.
+-- [call_off] To put a bulk that was a mistake behind everything else, by psql.
 grant execute on function catchword.call_off(text, text, text) to :"operator";
 -- To end a session that holds jobs or a lock. Only a superuser can grant it.
 select format('grant pg_signal_backend to %I', :'operator') from pg_catalog.pg_roles where rolname = current_user and rolsuper

@@ -96,7 +96,7 @@ async fn replay(catchword: &Catchword, options: &DeadAct) -> anyhow::Result<End>
 
 async fn bury(catchword: &Catchword, options: &DeadBury) -> anyhow::Result<End> {
     let collection = &catchword.config().collection(options.collection.as_deref())?.name;
-    let mut connection = catchword.pool().acquire().await?;
+    let mut connection = catchword.inner.pool.acquire().await?;
     let mut key = options.key.clone();
     let mut open = job::open_of_key(&mut connection, collection, &key).await?.len() as i64;
     if open == 0

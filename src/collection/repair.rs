@@ -15,7 +15,7 @@ pub struct Expanded {
     pub jobs: i32,
     /// Rows that drew a new number.
     pub touched: i32,
-    /// Why it could not be done now: a lock, or too many rows for the time. Nothing was charged, and the next step should be smaller.
+    /// Why it could not be done now, or why one waits: a lock, too many rows for the time, an error. The next step should be smaller.
     pub slow: Option<String>,
 }
 

@@ -35,7 +35,10 @@ pub(super) async fn step(inner: &Inner, collection: &str) -> Result<Option<u64>,
     let mut trouble = None;
     while trouble.is_none() && started.elapsed() < LONG / 2 {
         match expand_touches(&inner.pool, collection, pace.size() as i32).await {
-            Ok(Expanded { jobs: 0, .. }) => break,
+            Ok(Expanded { jobs: 0, slow, .. }) => {
+                inner.note_touches(collection, slow.as_ref());
+                return Ok(touched);
+            }
             Ok(Expanded { slow: None, touched: rows, .. }) => *touched.get_or_insert(0) += rows as u64,
             Ok(Expanded { slow, .. }) => trouble = slow,
             Err(error) if error.sqlstate().is_some() => trouble = Some(error.to_string()),
@@ -51,8 +54,6 @@ pub(super) async fn step(inner: &Inner, collection: &str) -> Result<Option<u64>,
     } else if let Some(why) = &trouble {
         inner.note_turn(collection, false, Some(why));
     }
-    if trouble.is_some() || touched.is_some() {
-        inner.note_touches(collection, trouble.as_ref());
-    }
+    inner.note_touches(collection, trouble.as_ref());
     Ok(touched)
 }

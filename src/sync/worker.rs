@@ -187,7 +187,12 @@ impl Worker {
             }
             let outcome = self.catchword.pass(&self.name, names, trial, stop).await?;
             self.alive();
-            self.life().passed = true;
+            {
+                let mut life = self.life();
+                life.passed = true;
+                // the first tick may be a long one
+                life.trouble.take_if(|trouble| trouble == NO_TICK);
+            }
             if !outcome.moved() {
                 break;
             }

@@ -3,6 +3,7 @@
 //! These worlds have no index: what is promised here holds while Elasticsearch is away.
 
 mod again;
+mod names;
 mod numbers;
 mod related;
 mod settings;

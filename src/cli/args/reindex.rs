@@ -33,7 +33,7 @@ pub(in crate::cli) struct Reindex {
     /// Write even what agrees: after a change of the view
     ///
     /// With --all by a new floor, which makes every document stale at once and waits a moment for the table's writers; with a smaller
-    /// scope by touching its rows, 2,500 in a transaction (their own triggers run, and writers of these rows wait for it).
+    /// scope by giving its rows new numbers, 2,500 in a transaction: nothing is written to them, and writers of these rows wait for a moment.
     #[arg(long)]
     pub anew: bool,
     /// Also keys that the view does not return, to see that they are gone from the index

@@ -1,0 +1,1 @@
+select catchword.bring_back($1)
