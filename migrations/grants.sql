@@ -16,7 +16,7 @@
 --                into the journal who it was.
 --   application  writes its own tables. It needs no right here: the triggers leave the jobs with the migrator's rights.
 --   service      an application that calls the library (`store_and_schedule`, `index_now`). It reads what a document is made of, and
---                can neither see nor change jobs, dead letters and the records of deletes. The rights to write its own tables are yours to give.
+--                can neither see nor change jobs and dead letters, and only read the records of deletes. The rights to write its own tables are yours to give.
 --
 -- The brackets name the commands that fail without a right; `catchword doctor` reads them.
 \set ON_ERROR_STOP on

@@ -23,12 +23,12 @@ use crate::upkeep::Upkeep;
 use crate::{Catchword, Error, metrics};
 
 /// How often a waiting worker shows itself, where ticks are rarer.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(75);
+const SIGN_OF_LIFE: Duration = Duration::from_secs(65);
 /// A loop that has not come round for this long is stuck. Longer than the longest pass.
 const STUCK: Duration = Duration::from_secs(300);
 
-/// A worker that was not seen for twice as long as it takes to show itself is gone, or frozen.
-pub(crate) const ABSENT_SECONDS: f64 = 150.0;
+/// A worker that was not seen for this long is gone, or frozen: well above the time in which it shows itself, and told within two minutes.
+pub(crate) const ABSENT_SECONDS: f64 = 115.0;
 
 /// A tick saw due jobs, and nothing of them has moved for this long: work does not move. It was due for a tick before that, so that this is
 /// said within two minutes. A batch that is slow and succeeds is through by then.
