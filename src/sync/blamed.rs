@@ -11,7 +11,7 @@ const MOST: usize = 1_000;
 
 /// By collection. Forgotten when they pass, and with the process.
 #[derive(Debug, Default)]
-pub struct Blamed(Mutex<HashMap<String, HashSet<String>>>);
+pub struct Blamed(Mutex<HashMap<String, HashSet<String>>>, Mutex<HashSet<String>>);
 
 impl Blamed {
     /// Of these keys, those that are known.
@@ -21,8 +21,20 @@ impl Blamed {
         keys.iter().copied().filter(|key| known.contains(*key)).collect()
     }
 
+    /// Did the last batch of a collection end with nobody answered, and nobody to blame?
+    pub fn nobody_passes(&self, collection: &str) -> bool {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner).contains(collection)
+    }
+
     /// Takes note of what a search found.
     pub fn note(&self, collection: &str, found: &Found<'_>) {
+        let mut nobody = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        match found.passed {
+            Some(true) => _ = nobody.remove(collection),
+            Some(false) if found.blamed.is_empty() => _ = nobody.insert(collection.to_owned()),
+            _ => {}
+        }
+        drop(nobody);
         if found.blamed.is_empty() && found.cleared.is_empty() {
             return;
         }

@@ -106,7 +106,8 @@ pub(super) async fn work<'k>(
         }
     }
     under_way.ended();
-    Ok(Searched { worked: all, found: search.end(), faults, pace })
+    let found = search.end(inner.blamed.nobody_passes(&collection.name));
+    Ok(Searched { worked: all, found, faults, pace })
 }
 
 impl Pace {

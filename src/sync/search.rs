@@ -41,6 +41,8 @@ pub struct Found<'k> {
     pub suspected: HashMap<&'k str, usize>,
     /// They were suspected before, and passed now.
     pub cleared: HashSet<&'k str>,
+    /// Whether anybody passed; none: nobody was tried, or it was an outage.
+    pub passed: Option<bool>,
 }
 
 impl<'k> Search<'k> {
@@ -104,17 +106,18 @@ impl<'k> Search<'k> {
     }
 
     /// What is known when it ends, by whatever. One that was cut short blames nobody unless at least as many passed: those that it did not
-    /// come to might have failed too.
-    pub fn end(mut self) -> Found<'k> {
+    /// come to might have failed too. The same where nobody passed in the batches before: a batch may be the small rest of them.
+    pub fn end(mut self, nobody_passed_before: bool) -> Found<'k> {
+        let passed = Some(!self.passed.is_empty());
         if self.is_in_vain() {
-            return Found::default();
+            return Found { passed, ..Found::default() };
         }
-        if !self.groups.is_empty() && self.passed.len() < self.alone.len() {
+        if (!self.groups.is_empty() || nobody_passed_before) && self.passed.len() < self.alone.len() {
             self.alone.clear();
         }
         let cleared = self.passed.into_iter().filter(|key| self.among.remove(key).is_some()).collect();
         self.among.retain(|key, _| !self.alone.contains_key(key));
-        Found { blamed: self.alone, suspected: self.among, cleared }
+        Found { blamed: self.alone, suspected: self.among, cleared, passed }
     }
 
     fn push(&mut self, keys: Vec<&'k str>, suspected: bool) {
@@ -136,6 +139,10 @@ mod tests {
             let (found, _) = search(all.iter().map(|key| (*key, None)), &all, tries);
             assert!(found.blamed.is_empty(), "after {tries}: {:?}", found.blamed);
         }
+        let mut rest = Search::begin([(all[0], Some(1))]);
+        let group = rest.next().unwrap();
+        rest.tried(group, &HashSet::from([all[0]]), "no answer");
+        assert!(rest.end(true).blamed.is_empty(), "nobody passed before either");
         let few = &all[..3];
         let (found, _) = search(few.iter().map(|key| (*key, None)), &few[..1], usize::MAX);
         assert_eq!(found.blamed.len(), 1, "all were tried, and the others passed");
@@ -160,7 +167,7 @@ mod tests {
                 break;
             }
         }
-        (search.end(), tried)
+        (search.end(false), tried)
     }
 
     #[test]
@@ -206,7 +213,7 @@ mod tests {
         let names = names(200);
         let all: Vec<&str> = names.iter().map(String::as_str).collect();
         let (found, tried) = search(all.iter().map(|name| (*name, None)), &all, usize::MAX);
-        assert_eq!(found, Found::default());
+        assert_eq!(found, Found { passed: Some(false), ..Found::default() });
         assert!(tried < 300, "{tried}");
     }
 
@@ -219,7 +226,7 @@ mod tests {
             search.tried(group, &HashSet::from(["a"]), "no answer");
         }
         assert_eq!(search.next(), None);
-        assert_eq!(search.end().blamed, HashMap::from([("a", "no answer".to_owned())]));
+        assert_eq!(search.end(false).blamed, HashMap::from([("a", "no answer".to_owned())]));
     }
 
     #[test]
@@ -237,7 +244,7 @@ mod tests {
         let group = search.next().unwrap();
         search.tried(group, &HashSet::new(), "");
         search.failed_alone("b", "500");
-        let found = search.end();
+        let found = search.end(false);
         assert_eq!(found.blamed, HashMap::from([("b", "500".to_owned())]));
         assert!(found.suspected.is_empty() && found.cleared.is_empty());
     }
