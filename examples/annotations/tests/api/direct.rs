@@ -1,29 +1,21 @@
 //! The direct path: what is saved is in the index when the answer comes.
 
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::world::{World, annotation, send};
-
-/// `refresh_interval` of `annotation.json` is one second; the rest is for a busy machine.
-const REFRESHED: Duration = Duration::from_secs(3);
+use crate::world::{World, annotation, eventually, send};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_annotation_is_in_the_index_when_the_answer_comes_and_its_job_is_settled_by_a_later_pass() {
     let world = World::new().await;
     let saved = world.send("POST", "/api/annotations", Some(annotation(json!({})))).await;
-    let answered = Instant::now();
     assert_eq!((saved.status, saved.header("catchword-direct")), (201, Some("indexed")));
     let id = saved.body["id"].as_str().unwrap();
     let revision = async || world.number(&format!("select catchword_revision from annotation where id = '{id}'")).await;
     let seen = async || world.scratch.index.version(id).await.unwrap();
     assert_eq!(seen().await, Some(revision().await));
 
-    while world.found("user=acct:mina@test").await != [id] {
-        assert!(answered.elapsed() < REFRESHED, "not found after {:?}", answered.elapsed());
-    }
+    eventually("search shows it", async || world.found("user=acct:mina@test").await == [id]).await;
 
     assert_eq!(world.jobs().await, 1, "a write is no proof");
     let later = world.pass().await;
