@@ -88,7 +88,7 @@ fn a_living_system_is_well() {
 
 #[test]
 fn a_worker_that_was_not_seen_is_absent() {
-    fires("CatchwordWorkerAbsent", |f| f.workers[0].seen_seconds_ago = 151.0, |f| f.workers[0].seen_seconds_ago = 149.0);
+    fires("CatchwordWorkerAbsent", |f| f.workers[0].seen_seconds_ago = 116.0, |f| f.workers[0].seen_seconds_ago = 114.0);
     fires("CatchwordWorkerAbsent", |f| f.workers[0].collections.clear(), |_| {});
     fires("CatchwordWorkerAbsent", |f| f.unserved.push("stranger".into()), |_| {});
 }
