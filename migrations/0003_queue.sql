@@ -73,6 +73,43 @@ end $$;
 comment on function catchword.rows_of is 'of these keys, those that have a row';
 
 -- Rows that could not be locked are touched in a moment, each by a job of its own.
+-- For an audit: what an open touch will come to. One that fails looks at nobody soon, and one that has come past a key does not come back.
+create function catchword.touched_soon(p_collection text, p_keys text[]) returns text[]
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  col catchword.collection;
+  open_touches record;
+  relation text;
+  relation_type text;
+  equals text;
+  reached text[];
+  all_reached text[] := '{}';
+begin
+  if p_keys = '{}' then
+    return '{}';
+  end if;
+  select * into strict col from catchword.collection where name = p_collection;
+  for open_touches in
+    select split_part(key, '=', 1) as relation, nullif(substr(cursor, 2), '') as behind, array_agg(distinct substr(key, position('=' in key) + 1)) as related_values
+      from catchword.job where name = 'touch' and collection = p_collection and attempts = 0 group by 1, 2
+  loop
+    relation := coalesce(nullif(open_touches.relation, ''), col.key_column);
+    select format_type(atttypid, -1), catchword.equality(atttypid) into relation_type, equals from pg_catalog.pg_attribute
+     where attrelid = col.source and attname = relation and attnum > 0 and not attisdropped;
+    if found then
+      execute format('select array(select t.%2$I::text from only %1$s t where t.%2$I = any($1::text[]::%3$s[]) and t.%4$I %6$s any($2::text[]::%5$s[]) and ($3 is null or t.%2$I > $3::%3$s))',
+                     catchword.source_name(col), col.key_column, col.key_type, relation, relation_type, equals)
+        into reached using p_keys, open_touches.related_values, open_touches.behind;
+      all_reached := all_reached || reached;
+    end if;
+  end loop;
+  return all_reached;
+exception when data_exception then
+  -- a value that is not of the column's type: the step that meets it will say so
+  return p_keys;
+end $$;
+comment on function catchword.touched_soon is 'of these keys, those that have a row to which an open touch has not come yet';
+
 create function catchword.touch_later(p_collection text, p_keys text[], p_enqueued_at timestamptz default now()) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
   insert into catchword.job (name, collection, key, enqueued_at, scheduled_at, priority, tag)

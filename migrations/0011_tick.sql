@@ -1,7 +1,8 @@
 -- What a worker asks at each tick, in one question: an idle one costs the server next to nothing, however many collections there are.
 
 -- Whether work moves, whatever the cause: judged by progress, by a clock that no postponement moves. A tick that sees due jobs makes the
--- row, and whoever settles or writes takes it away. So a row that grows old means that ticks saw work and nothing of it moved.
+-- row, or a batch of which everything failed; whoever settles, writes or buries takes it away. So a row that grows old means that ticks saw
+-- work and nothing of it moved. To be refused is not to move: where everything is refused, the view or the mapping is at fault.
 create table catchword.standstill (
   collection text primary key,
   since      timestamptz not null default now(),
@@ -118,7 +119,7 @@ language sql set search_path = pg_catalog, pg_temp as $$
   delete from catchword.standstill
    where collection in (select s.collection from catchword.standstill s where s.collection = any(p_collections) order by s.collection for update skip locked);
 $$;
-comment on function catchword.note_moved is 'jobs of these collections were settled, written, pushed back or buried';
+comment on function catchword.note_moved is 'jobs of these collections were settled, written or buried';
 
 -- A worker that vanished is forgotten after a day: until then its absence is worth seeing.
 create function catchword.renew_worker(
@@ -181,12 +182,13 @@ comment on function catchword.bring_back is 'makes jobs due that were scheduled 
 create function catchword.tick(
   p_id uuid, p_host text, p_version text, p_collections text[], p_blocked jsonb, p_breaker text, p_passed boolean,
   p_trouble text, p_moved text[], p_stood jsonb,
-  out standby boolean, out switched boolean, out due text[], out standing_still jsonb, out brought_back bigint
+  out standby boolean, out switched boolean, out due text[], out quiet text[], out standing_still jsonb, out brought_back bigint
 )
 language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan set enable_sort = off as $$
 declare
   seen_due text[];
   seen_soon text[];
+  seen_refused text[];
 begin
   standby := pg_is_in_recovery();
   if standby then
@@ -196,17 +198,21 @@ begin
   brought_back := catchword.bring_back(p_collections);
   -- bounded: whether a long queue has something due, its walk finds out. What was postponed is due again within 30 s
   select coalesce(array_agg(c.name) filter (where first.due or first.jobs >= 1000), '{}'), coalesce(array_agg(c.name) filter (where first.due), '{}'),
-         coalesce(array_agg(c.name) filter (where first.soon), '{}')
-    into due, seen_due, seen_soon
+         coalesce(array_agg(c.name) filter (where first.soon), '{}'), coalesce(array_agg(c.name) filter (where first.refused), '{}')
+    into due, seen_due, seen_soon, seen_refused
     from unnest(p_collections) as c (name)
    cross join lateral (
       select count(*) as jobs, coalesce(bool_or(j.scheduled_at <= now()), false) as due,
-             coalesce(bool_or(j.scheduled_at <= now() + interval '30 seconds' and j.attempts = 0), false) as soon
+             coalesce(bool_or(j.scheduled_at <= now() + interval '30 seconds' and j.attempts = 0), false) as soon,
+             coalesce(bool_or(j.attempts > 0), false) as refused
         from (select scheduled_at, attempts from catchword.job where collection = c.name order by priority, enqueued_at, id limit 1000) as j) as first;
-  -- it begins again where nothing is due, for a pause, and with the first worker after a time without one
+  -- what a worker said of them is over: nothing is due soon, and no change of a related table waits
+  quiet := array(select c.name from unnest(p_collections) as c (name)
+                  where c.name <> all(seen_due || seen_soon) and not exists (select from catchword.job j where j.name = 'touch' and j.collection = c.name));
+  -- it begins again where nothing is due or was refused, for a pause, and with the first worker after a time without one
   delete from catchword.standstill s
    where s.collection = any(p_collections)
-     and (s.collection <> all(seen_due || seen_soon)
+     and (s.collection <> all(seen_due || seen_soon || seen_refused)
           or exists (select from catchword.pause p where p.collection = s.collection)
           or not exists (select from catchword.worker w where s.collection = any(w.collections) and w.seen_at > now() - interval '150 seconds'));
   perform catchword.renew_worker(p_id, p_host, p_version, p_collections, p_blocked, p_breaker, p_passed or due = '{}', p_trouble, p_moved, p_stood);

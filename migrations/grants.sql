@@ -114,6 +114,8 @@ grant execute on function
   to :"worker";
 -- [worker, sync, audit] To give rows a new number: after a change of a related table, and where Elasticsearch is ahead.
 grant execute on function catchword.draw(text, text[]), catchword.touch(text, text[]), catchword.expand_touches(text, integer) to :"worker";
+-- [audit] To see which documents a change of a related table will still reach.
+grant execute on function catchword.touched_soon(text, text[]) to :"worker";
 -- [worker, sync, audit] To lift the sequence above a version seen in Elasticsearch, and to notice another server.
 grant execute on function catchword.raise_revision(bigint), catchword.note_server() to :"worker";
 -- [every command] To notice that this database is a copy of another one, or that it went back behind what an index has.

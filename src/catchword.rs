@@ -333,6 +333,13 @@ impl Inner {
         }
     }
 
+    /// Takes note that nothing of a collection waits: another worker may have done what this one could not.
+    pub fn note_quiet(&self, name: &str) {
+        self.note_touches(name, None);
+        let blocked = self.blocked(name);
+        self.note_fault(name, blocked.as_ref(), None);
+    }
+
     /// Takes note of whether a batch moved anything, and why it did not if that is known.
     pub fn note_turn(&self, name: &str, moved: bool, why: Option<&str>) {
         let turns = &mut self.lock().turns;

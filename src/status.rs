@@ -254,7 +254,7 @@ impl fmt::Display for CollectionStatus {
                 .and_then(|census| census.still_why.as_deref())
                 .or(self.blocked.as_deref())
                 .unwrap_or("why is not known");
-            writeln!(f, "  still     jobs are due, and none has moved for {}: {}", whole(seconds), printable(why))?;
+            writeln!(f, "  still     jobs wait, and none has moved for {}: {}", whole(seconds), printable(why))?;
         }
         if let Some(why) = &self.paused {
             writeln!(f, "  paused    {}", printable(why))?;

@@ -75,18 +75,18 @@ impl Run<'_> {
                 break;
             }
             let keys: Vec<&str> = suspects.iter().map(|suspect| suspect.key.as_str()).collect();
+            let doubted: Vec<&str> = suspects.iter().filter(|suspect| suspect.content).map(|suspect| suspect.key.as_str()).collect();
             let mut connection = self.inner.pool.acquire().await?;
-            let open = job::open_among(&mut connection, &self.collection.name, &keys).await?;
+            let open = job::open_among(&mut connection, &self.collection, &keys).await?;
             drop(connection);
             let glance = self.glance(targets, &keys).await?;
-            let doubted: Vec<&str> = suspects.iter().filter(|suspect| suspect.content).map(|suspect| suspect.key.as_str()).collect();
             let other = self.other_content(targets, &doubted).await?;
             let mut again = Vec::new();
             let mut wait = false;
             for (n, suspect) in suspects.into_iter().enumerate() {
                 let now = &glance.seen(n);
                 let others = (0..targets.len()).filter(|n| other.contains(&(suspect.key.clone(), *n))).collect::<Vec<_>>();
-                match judge(&suspect, now, &others, open.concerns(&suspect.key)) {
+                match judge(&suspect, now, &others, open.contains(&suspect.key)) {
                     Judged::Agrees => {}
                     Judged::Differs => confirmed.differences.extend(differences(targets, &suspect, now, &others)),
                     Judged::Pending => confirmed.pending += 1,

@@ -23,7 +23,7 @@ impl Run<'_> {
         let target = &self.targets[n];
         let before = self.wants(&ids).await?;
         let mut connection = self.inner.pool.acquire().await?;
-        let open = job::open_among(&mut connection, &self.collection.name, &ids).await?;
+        let open = job::open_among(&mut connection, &self.collection, &ids).await?;
         let dead = job::dead_among(&mut connection, &self.collection.name, &ids).await?;
         drop(connection);
         // their documents are small in number: nobody should write to an index in this way
@@ -40,7 +40,7 @@ impl Run<'_> {
             if before.get(id) != Some(want) || !compare(*want, &has).is_satisfied() {
                 continue;
             }
-            if open.concerns(id) {
+            if open.contains(id) {
                 confirmed.pending += 1;
                 continue;
             }

@@ -111,7 +111,8 @@ async fn bury(catchword: &Catchword, options: &DeadBury) -> anyhow::Result<End> 
             say("nothing was buried\n")?;
             return Ok(End::Not);
         }
-        open = job::bury_by_hand(&mut connection, collection, &key, &options.why, &who()).await?;
+        let waiting = || eprintln!("catchword: another session holds a job of {name}, a worker perhaps; waiting for it, a minute at most");
+        open = job::bury_by_hand(&mut connection, [collection, &key], [&options.why, &who()], waiting).await?;
     }
     if options.json {
         print_json(&json!({ "count": open, "dry_run": options.dry_run }))?;

@@ -4,30 +4,17 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgConnection, Row};
+use sqlx::PgConnection;
 
 use crate::Error;
+use crate::collection::Collection;
 
-/// What is open among some keys.
-#[derive(Debug, Default)]
-pub struct OpenAmong {
-    keys: HashSet<String>,
-    /// A related row was changed, and the rows that refer to it are not touched yet: they may be any.
-    touches: bool,
-}
-
-impl OpenAmong {
-    /// Will a job look at this key?
-    pub fn concerns(&self, key: &str) -> bool {
-        self.touches || self.keys.contains(key)
-    }
-}
-
-/// The open jobs of these keys.
-pub async fn open_among(connection: &mut PgConnection, collection: &str, keys: &[&str]) -> Result<OpenAmong, Error> {
-    let row = sqlx::query(include_str!("open_among.sql")).bind(collection).bind(keys).fetch_one(connection).await?;
-    let found: Vec<String> = row.try_get("keys")?;
-    Ok(OpenAmong { keys: found.into_iter().collect(), touches: row.try_get("touches")? })
+/// Which of these keys a job will look at: their own, or the touch of a related row that they refer to.
+pub async fn open_among(connection: &mut PgConnection, collection: &Collection, keys: &[&str]) -> Result<HashSet<String>, Error> {
+    let fit: Vec<&str> = keys.iter().copied().filter(|key| collection.key_type.fault(key).is_none()).collect();
+    let open = sqlx::query_scalar(include_str!("open_among.sql")).bind(&collection.name).bind(keys).bind(fit);
+    let found: Vec<String> = open.fetch_one(connection).await?;
+    Ok(found.into_iter().collect())
 }
 
 /// Does each dead letter of a collection tell of a document that no index can have, whatever its mapping?

@@ -8,14 +8,24 @@ use crate::Error;
 const TRIES: u32 = 12;
 
 /// Moves the jobs of this key to the dead letters; how many. A worker that is just working on the key is waited for. The journal says
-/// who did it and why.
-pub async fn bury_by_hand(connection: &mut PgConnection, collection: &str, key: &str, why: &str, who: &str) -> Result<i64, Error> {
+/// who did it and why. `waiting` is called when it has to wait for long.
+pub async fn bury_by_hand(
+    connection: &mut PgConnection,
+    [collection, key]: [&str; 2],
+    [why, who]: [&str; 2],
+    waiting: impl FnOnce(),
+) -> Result<i64, Error> {
+    let mut waiting = Some(waiting);
     let mut tries = 0;
     loop {
         tries += 1;
         let bury = sqlx::query_scalar(include_str!("bury_by_hand.sql")).bind(collection).bind(key).bind(why).bind(who);
         match bury.fetch_one(&mut *connection).await.map_err(Error::from) {
-            Err(error) if tries < TRIES && error.sqlstate().as_deref() == Some("55P03") => {}
+            Err(error) if tries < TRIES && error.sqlstate().as_deref() == Some("55P03") => {
+                if let Some(waiting) = waiting.take() {
+                    waiting();
+                }
+            }
             buried => return buried,
         }
     }

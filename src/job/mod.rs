@@ -19,7 +19,7 @@ mod settle;
 mod storage;
 mod suspect;
 
-pub use among::{OpenAmong, dead_among, open_among, schedule_audit, unindexable_alone};
+pub use among::{dead_among, open_among, schedule_audit, unindexable_alone};
 pub use bury::{Burial, Reason, bury};
 pub use by_hand::bury_by_hand;
 pub use census::{CENSUS_LIMIT, Census, Letters, census, letters, unserved};

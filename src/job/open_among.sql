@@ -1,6 +1,5 @@
--- Which of these keys have an open job, and whether a touch is open that may concern any of them; one that fails will
--- look at nobody soon. There is no index on the key: it reads
--- the collection's part of the queue, so it is asked for many keys at once.
-select coalesce(array_agg(distinct key) filter (where name = 'index'), '{}') as keys, coalesce(bool_or(name = 'touch' and attempts = 0), false) as touches
+-- Which of the keys $2 have an open job, and which of those in $3, all of them possible keys, a touch will come to. There is no index on the key: it reads the
+-- collection's part of the queue, so it is asked for many keys at once.
+select coalesce(array_agg(distinct key), '{}') || catchword.touched_soon($1, $3)
   from catchword.job
- where collection = $1 and (name = 'touch' or key = any($2))
+ where collection = $1 and name = 'index' and key = any($2)

@@ -140,7 +140,7 @@ fn note_health(
     match &readers {
         Some(answer) => {
             inner.breakers.note(name, answer);
-            outcome.unanswered = Some(answer.to_string());
+            outcome.hindered = Some(answer.to_string());
         }
         None => inner.breakers.succeeded(name),
     }
@@ -191,6 +191,9 @@ async fn settle(
                 burials.push(job::Burial { id: job.id, reason, error });
             }
         }
+    }
+    if outcome.hindered.is_none() {
+        outcome.hindered = charges.first().map(|charge| charge.error.clone());
     }
     let suspects = suspects(jobs, found);
     job::settle(connection, &collection.name, &settled, measured.fresh()).await?;

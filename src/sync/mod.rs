@@ -231,7 +231,7 @@ impl Catchword {
                         self.begin_again(walks, &collection.name).await?;
                     }
                     metrics::record_batch(&collection.name, &done, &measured);
-                    self.inner.note_turn(&collection.name, done.moved() || done.pushed_back > 0, done.unanswered.as_deref());
+                    self.inner.note_turn(&collection.name, done.moved(), done.hindered.as_deref());
                     let (blocked, refusing) = (done.blocked.get(&collection.name), done.refusing.get(&collection.name));
                     self.inner.note_fault(&collection.name, blocked, refusing);
                     let mut walks = walks.lock().await;

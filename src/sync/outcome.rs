@@ -48,9 +48,9 @@ pub struct Outcome {
     pub stood: BTreeMap<String, String>,
     /// Why nothing is sent to Elasticsearch at the moment, if so.
     pub breaker: Option<String>,
-    /// What Elasticsearch last failed of, if it did.
+    /// Why jobs did not move: what Elasticsearch failed of, or an error with which one was refused.
     #[serde(skip)]
-    pub unanswered: Option<String>,
+    pub hindered: Option<String>,
     /// Of those claimed, the canary's: they are no news as long as all is well.
     #[serde(skip)]
     pub canary: u64,
@@ -112,7 +112,7 @@ impl Outcome {
         self.refusing.extend(other.refusing);
         self.stood.extend(other.stood);
         self.breaker = other.breaker.or(self.breaker.take());
-        self.unanswered = other.unanswered.or(self.unanswered.take());
+        self.hindered = other.hindered.or(self.hindered.take());
     }
 }
 

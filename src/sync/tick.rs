@@ -66,6 +66,9 @@ impl Catchword {
             sqlx::query(include_str!("note_broken.sql")).bind(name).bind(broken).execute(&inner.pool).await?;
         }
         self.take_in(found).await;
+        for name in first.try_get::<Vec<String>, _>("quiet")? {
+            inner.note_quiet(&name);
+        }
         if rebuilding {
             self.tend_rebuilds().await?;
         }

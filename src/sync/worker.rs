@@ -234,7 +234,7 @@ impl Worker {
             let seconds = Duration::from_secs(since.elapsed().as_secs());
             let known = why.as_ref().or(unserved.get(name)).or(life.trouble.as_ref().filter(|trouble| *trouble != NO_TICK));
             let why = known.map_or("why is not known: catchword explain tells what both sides have of one key", String::as_str);
-            (name.clone(), format!("jobs are due, and none has moved for {}: {why}", humantime::format_duration(seconds)))
+            (name.clone(), format!("jobs wait, and none has moved for {}: {why}", humantime::format_duration(seconds)))
         })
         .collect()
     }

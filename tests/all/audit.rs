@@ -287,6 +287,37 @@ async fn what_only_the_content_shows_is_repaired_as_it_was_found() {
     assert_eq!(code, 0, "{said}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_touch_explains_only_what_it_will_come_to() {
+    let world = World::new().await;
+    world.sql("insert into document (title, web_uri) values ('old', 'http://a/'), ('other', 'http://b/')").await;
+    let key = world.in_step("acct:a", "one").await;
+    let renamed = world.in_step("acct:b", "two").await;
+    world
+        .sql(&format!(
+            "update annotation set document_id = 1 where id = '{renamed}'; update annotation set document_id = 2 where id = '{key}'"
+        ))
+        .await;
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    let pending = async || {
+        let (code, said, errors) = world.run(&["audit", "annotation", "--content", "--json"]).await;
+        let report: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}{errors}"));
+        (code, report[0]["pending"].clone(), report[0]["differences"]["content"].clone())
+    };
+    // its touch waits: the document is behind, and will not be for long
+    world.sql("update document set title = 'new' where id = 1; update catchword.job set scheduled_at = now() + interval '1 hour' where name = 'touch'").await;
+    assert_eq!(pending().await, (0, json!(1), json!(null)));
+    // what somebody else did to another document, no touch will heal
+    world.put_all([(key.clone(), world.revision(&key).await, json!({ "text": "not ours" }))], "external_gte").await;
+    assert_eq!(pending().await, (1, json!(1), json!(1)));
+    // it has come past this one already
+    world.sql("update catchword.job set cursor = '=ffffffff-ffff-ffff-ffff-ffffffffffff' where name = 'touch'").await;
+    assert_eq!(pending().await, (1, json!(0), json!(2)));
+    // a value that no column can have is its own trouble
+    world.sql("update catchword.job set cursor = null, key = 'document_id=x' where name = 'touch'").await;
+    assert_eq!(pending().await.1, json!(2));
+}
+
 impl World {
     async fn settle_and_compare_but_the_dead(&self, open: &str) {
         self.catchword.drain("test", &["annotation"]).await.unwrap();

@@ -123,3 +123,46 @@ async fn a_pause_stops_claims_and_direct_writes_and_loses_nothing() {
         assert!(code == 2 && !complained.is_empty(), "{wrong:?}");
     }
 }
+
+/// A tag is what the application says it is: jobs of its changes may have the one of a reindex.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bulk_that_is_called_off_stands_behind_everything_and_loses_no_change() {
+    let world = World::new().await;
+    world.sql("insert into annotation (userid, target_uri, target_uri_normalized) select 'acct:' || i, 'u', 'u' from generate_series(1, 1001) i").await;
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    world.sql("begin; set local catchword.tag = 'import'; update annotation set text = 'changed'; commit").await;
+    let (code, said, errors) = world.run(&["reindex", "annotation", "--user", "acct:1", "--tag", "import"]).await;
+    assert_eq!(code, 0, "{said}{errors}");
+    assert_eq!(world.one::<i64>("select catchword.call_off('annotation', 'import')").await, 1002);
+    assert_eq!(world.all::<i32>("select distinct priority from catchword.job where collection = 'annotation'").await, [2000]);
+    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    assert_eq!(world.jobs().await, 0);
+    world.settle_and_compare().await;
+}
+
+/// It is for the moment in which a worker holds the job.
+#[tokio::test(flavor = "multi_thread")]
+async fn burying_a_job_that_somebody_holds_waits_and_says_so() {
+    let world = World::new().await;
+    let key = world.annotate("acct:a", "held").await;
+    let mut holder = world.pool.begin().await.unwrap();
+    sqlx::query("select from catchword.job where key = $1 for update").bind(&key).execute(&mut *holder).await.unwrap();
+    let refused = sqlx::query_scalar::<_, i64>("select catchword.bury('annotation', $1)").bind(&key).fetch_one(&world.pool).await;
+    assert!(refused.unwrap_err().to_string().contains("lock timeout"));
+    assert_eq!((world.jobs().await, world.one::<i64>("select count(*) from catchword.dead_job").await), (1, 0));
+
+    let words = ["dead", "bury", "annotation", &key, "--yes"];
+    let release = async {
+        let began = "select query_start::text from pg_stat_activity where datname = current_database() and query like 'select catchword.bury(%' and wait_event_type = 'Lock'";
+        let mut tries = std::collections::HashSet::new();
+        eventually("its second try waits too", async || {
+            tries.extend(world.all::<String>(began).await);
+            tries.len() == 2
+        })
+        .await;
+        holder.rollback().await.unwrap();
+    };
+    let ((code, said, errors), ()) = tokio::join!(world.run(&words), release);
+    assert!(code == 0 && said.contains("buried: 1"), "{said}{errors}");
+    assert!(errors.contains("another session holds a job") && errors.contains("waiting for it"), "{errors}");
+}

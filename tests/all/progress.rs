@@ -151,11 +151,56 @@ async fn the_clock_of_a_standstill_is_moved_by_work_and_by_no_postponement() {
     world.catchword.drain("test", &["annotation"]).await.unwrap();
     assert_eq!(world.one::<i64>("select count(*) from catchword.standstill").await, 0, "a drain moved it");
 
-    // what was refused and waits for its next try is no standstill
+    // what was refused and waits for its next try has not moved; others that move begin it again
     world.due_job().await;
     assert!(world.still().await.is_some());
-    world.sql("update catchword.job set attempts = 1, scheduled_at = now() + interval '10 seconds' where collection = 'annotation'").await;
-    assert_eq!(world.still().await, None);
+    world.sql(LATER).await;
+    world.sql("update catchword.job set attempts = 1, scheduled_at = now() + interval '10 minutes' where collection = 'annotation'").await;
+    assert!(world.still().await.unwrap() > 60.0);
+    assert_eq!(world.ticked(&["annotation"], json!({})).await, None);
+    assert_eq!(world.still().await, None, "nothing is due, and a refusal alone begins nothing");
+}
+
+/// Fewer than a batch must have to blame the view or the mapping: each is charged, and nothing moves all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_that_fails_for_every_row_is_told_however_few_there_are() {
+    let world = World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await;
+    world.sql("create or replace view annotation_document (key, revision, body) as select id, catchword_revision, json_build_object('text', (1 / length(text))::text) from annotation where not deleted").await;
+    let worker = start(&world).await;
+    eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
+    for n in 1..=3 {
+        world.annotate(&format!("acct:{n}"), "").await;
+    }
+    eventually("all are refused", async || world.one::<i64>("select count(*) from catchword.job where attempts = 1").await == 3).await;
+    everybody_says_so(&world, &worker, "division by zero").await;
+    let (code, out, _) = world.run(&["sync", "--drain"]).await;
+    assert_eq!(code, 0, "nothing is due: {out}");
+    world.make_due().await;
+    let (code, out, _) = world.run(&["sync", "--drain"]).await;
+    assert!(code == 1 && out.contains("none moved: division by zero"), "{out}");
+    // one that moves is enough: then the others are single documents that are refused
+    world.annotate("acct:fine", "built").await;
+    eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
+    world.sql("update annotation set text = 'built'").await;
+    world.make_due().await;
+    all_is_well_again(&world, &worker).await;
+}
+
+/// What another worker did, this one need not do again to be well.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_touch_that_another_one_carries_out_is_no_trouble_any_more() {
+    let world = World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await;
+    world.sql("insert into document (title, web_uri) values ('old', 'http://a/')").await;
+    let worker = start(&world).await;
+    eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
+    let mut holder = world.pool.begin().await.unwrap();
+    sqlx::raw_sql("lock table annotation in access exclusive mode").execute(&mut *holder).await.unwrap();
+    world.sql("update document set title = 'new'").await;
+    eventually("it is told", async || worker.lines().iter().any(|line| line.contains("changes of related tables wait"))).await;
+    // carried out by somebody else, and nothing is due any more
+    world.sql("delete from catchword.job where collection = 'annotation'").await;
+    holder.rollback().await.unwrap();
+    eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -279,4 +324,15 @@ async fn a_job_that_was_made_while_the_clock_was_ahead_is_not_due_a_day_later() 
     assert!(!words.contains("dated in the future,"), "{words}");
     let refused = sqlx::query("select catchword.schedule('annotation', '{}', 'x', 1, interval '2 hours')").execute(&world.pool).await;
     assert!(refused.unwrap_err().to_string().contains("an hour"), "a delay that would be taken for a wrong clock");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sync_takes_jobs_that_a_clock_dated_in_the_future_as_a_worker_does() {
+    let world = World::new().await;
+    let key = world.annotate("acct:a", "from tomorrow").await;
+    world.sql("update catchword.job set enqueued_at = now() + interval '1 day', scheduled_at = now() + interval '1 day' where collection = 'annotation'").await;
+    let (code, said, errors) = world.run(&["sync", "--drain"]).await;
+    assert_eq!(code, 0, "{said}{errors}");
+    assert!(world.version("annotation", &key).await.is_some());
+    assert_eq!(world.jobs().await, 0);
 }

@@ -61,7 +61,8 @@ fn no_progress(collection: &CollectionFacts, told: Told) -> Check {
         return well(name, Some(collection), format!("nothing has moved for {}, and another line says why", span(seconds)));
     }
     let why = census.still_why.as_ref().map_or(String::new(), |why| format!(": {why}"));
-    let says = format!("{} due, and none was written or settled for {}{why}", jobs(census.due), span(seconds));
+    let which = if census.due > 0 { format!("{} due", jobs(census.due)) } else { "jobs were refused and wait for another try".into() };
+    let says = format!("{which}, and none was written or settled for {}{why}", span(seconds));
     unwell(name, Some(collection), says, "look at one key (catchword explain), and at who locks jobs; the worker's log says when it began")
 }
 
