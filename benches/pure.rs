@@ -5,8 +5,8 @@ use std::hint::black_box;
 
 use bytes::Bytes;
 use catchword::collection::Want;
+use catchword::compare;
 use catchword::elastic::{Body, Has, Write, answer, bulk, look};
-use catchword::sync::compare;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 /// A batch.

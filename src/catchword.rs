@@ -1,158 +1,150 @@
-//! The handle: a pool, a client, the configured collections, and what this process knows of their health.
+//! The door: every method that an application or a command calls, one line each. The work is in the parts.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use sqlx::PgPool;
-use tokio::sync::Semaphore;
+use sqlx::{PgConnection, PgPool};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use crate::collection::{self, Collection, Found};
-use crate::config::{CANARY, Config, ElasticsearchSettings, Environment, Tls};
-use crate::elastic::{Address, Answer, Credentials, Elastic, Target, Transport};
-use crate::gather::Gather;
-use crate::metrics::Gauges;
-use crate::sync::{Blamed, Breakers, Pace, Steps};
-use crate::{Error, database, elastic, migrate};
-
-/// Direct writes at a time; more are left to the loop. They go together, so that each costs little more than its own bytes.
-const DIRECT_IN_FLIGHT: usize = 256;
-/// Connections for the reads of direct writes that go together: one for each flight that is usual, and some for the impatient.
-const QUICK_CONNECTIONS: u32 = 4;
-/// Connections beside those of batches: direct writes, health, a raise of the sequence.
-const SPARE_CONNECTIONS: u32 = 8;
-/// How long the check of an index may hold up a start.
-const OWNERSHIP: Duration = Duration::from_secs(3);
+use crate::collection::OfACopy;
+use crate::config::{CANARY, Config, Environment};
+use crate::context::{Context, refresh};
+use crate::direct::{Direct, DirectPath, Kept, Stored};
+use crate::drift::Drift;
+use crate::elastic::{Elastic, Refresh};
+use crate::health::Fault;
+use crate::migrate::Done;
+use crate::outcome::Outcome;
+use crate::rebuild::Rebuild;
+use crate::upkeep::Upkeep;
+use crate::worker::Worker;
+use crate::{Error, audit, collection, config, doctor, drift, migrate, rebuild, sync};
 
 /// Keeps the configured collections in step. Cheap to clone.
 #[derive(Clone)]
 pub struct Catchword {
-    pub(crate) inner: Arc<Inner>,
-}
-
-pub(crate) struct Inner {
-    pub config: Config,
-    pub prefix: String,
-    pub pool: PgPool,
-    /// For the statements of an application: its names are looked up by its own path.
-    pub open_pool: PgPool,
-    pub elastic: Elastic,
-    pub breakers: Breakers,
-    pub pace: Pace,
-    pub steps: Steps,
-    pub blamed: Blamed,
-    pub direct: Arc<Semaphore>,
-    pub gather: Gather,
-    /// Reads for direct writes.
-    pub quick_pool: PgPool,
-    pub gauges: Gauges,
-    known: Mutex<Known>,
-    /// When the collections were last read, for processes that have no loop; held while they are being read.
-    refreshed: tokio::sync::Mutex<Instant>,
-}
-
-/// What was last found out about the collections.
-#[derive(Default)]
-struct Known {
-    collections: HashMap<String, Arc<Collection>>,
-    /// Collections that cannot be served as they are: not attached, triggers off, another's index. Read anew at each tick.
-    refused: BTreeMap<String, String>,
-    /// Collections whose index could not be asked whose it is. Nothing is written to an index that may be another's.
-    unverified: BTreeMap<String, String>,
-    /// Collections whose index or view failed a whole batch. Tried with a small one at each tick.
-    blocked: BTreeMap<String, String>,
-    /// Indices that readers do not see and that may not be written to: gone, or another's.
-    withheld: BTreeMap<String, String>,
-    /// Collections one of whose indices that readers do not see lags behind. The readers' goes on; no job is satisfied until then.
-    lagging: BTreeMap<String, String>,
-    /// Collections whose rebuild a worker could not finish.
-    tending: BTreeMap<String, String>,
-    /// What is due because a mapping file or a view changed. Nothing is held up by it.
-    drifted: BTreeMap<String, String>,
-    /// Collections whose view or mapping is at fault: over half of the last batch was refused with one error.
-    refusing: BTreeMap<String, String>,
-    /// Collections whose touches could not be worked on, the last time they were tried. Their other jobs go on.
-    touching: BTreeMap<String, String>,
-    turns: Turns,
-    /// Settings that the configuration has otherwise than the database. Nothing is held up by it.
-    unmigrated: BTreeMap<String, String>,
-}
-
-/// What became of the batches since somebody last asked, by collection.
-#[derive(Debug, Default)]
-pub(crate) struct Turns {
-    /// Jobs were settled, written, pushed back or buried, or rows touched.
-    pub moved: BTreeSet<String>,
-    /// Jobs were claimed, and none of that; and why, or nothing.
-    pub stood: BTreeMap<String, String>,
-}
-
-impl Turns {
-    /// Adds those that came later.
-    pub fn add(&mut self, later: Turns) {
-        self.moved.extend(later.moved);
-        self.stood.extend(later.stood);
-        self.stood.retain(|name, _| !self.moved.contains(name));
-    }
+    pub(crate) inner: Arc<Context>,
+    direct: DirectPath,
 }
 
 impl Catchword {
     /// Opens pool and client. Nothing is sent yet.
     pub fn open(config: Config, environment: &Environment) -> Result<Catchword, Error> {
-        let elastic = Elastic::open(&address(&environment.elasticsearch)?)?;
-        let size = config.worker.in_flight as u32 + SPARE_CONNECTIONS;
-        let inner = Inner {
-            prefix: environment.index_prefix.clone(),
-            pool: database::pool(&environment.database_url, size)?,
-            open_pool: database::open_pool(&environment.database_url, size)?,
-            elastic,
-            breakers: Breakers::default(),
-            pace: Pace::new(config.worker.batch),
-            steps: Steps::default(),
-            blamed: Blamed::default(),
-            direct: Arc::new(Semaphore::new(DIRECT_IN_FLIGHT)),
-            gather: Gather::default(),
-            quick_pool: database::quick_pool(&environment.database_url, QUICK_CONNECTIONS)?,
-            gauges: Gauges::new(),
-            known: Mutex::default(),
-            refreshed: tokio::sync::Mutex::new(Instant::now()),
-            config,
-        };
-        Ok(Catchword { inner: Arc::new(inner) })
+        let context = Arc::new(Context::open(config, environment)?);
+        Ok(Catchword { direct: DirectPath::new(context.clone()), inner: context })
     }
 
     /// Opens, and refuses what it will not work on: a standby, another version's schema, a collection that is not attached, triggers
-    /// that are missing or off, another installation's index. An Elasticsearch that is away is no reason to refuse: writes go on.
+    /// that are missing or off, another installation's index. An Elasticsearch that is down is no reason to refuse: writes go on.
     pub async fn connect(config: Config, environment: &Environment) -> Result<Catchword, Error> {
         let catchword = Catchword::open(config, environment)?;
         let mut connection = catchword.inner.pool.acquire().await?;
         collection::refuse_standby(&mut connection).await?;
         migrate::check_version(&mut connection).await?;
         drop(connection);
-        catchword.refresh().await?;
+        refresh(&catchword.inner).await?;
         // what is wrong with the canary is no reason to keep an application from starting
-        let users = |(name, _): &(&String, &String)| *name != CANARY;
-        let refused = catchword.inner.lock().refused.iter().find(users).map(|(name, why)| format!("collection {name}: {why}"));
+        let refused = catchword.inner.health.faults.all(Fault::NotServed).into_iter().find(|(name, _)| name != CANARY);
         match refused {
-            Some(sentence) => Err(Error::Refused(sentence)),
+            Some((name, why)) => Err(Error::Refused(format!("collection {name}: {why}"))),
             None => Ok(catchword),
         }
     }
 
-    /// Reads the collections, and refuses only if none of them can be served: one that is refused is said, and the others go on.
+    /// Reads the collections, and refuses only if none of them can be served: one that is refused is logged, and the others go on.
     pub async fn serve_what_can_be_served(&self) -> Result<(), Error> {
-        self.refresh().await?;
-        let known = self.inner.lock();
-        match known.refused.first_key_value() {
-            Some((name, why)) if known.collections.keys().all(|name| name == CANARY) => {
-                Err(Error::Refused(format!("collection {name}: {why}")))
-            }
+        refresh(&self.inner).await?;
+        let refused = self.inner.health.faults.all(Fault::NotServed);
+        match refused.first_key_value() {
+            Some((name, why)) if self.inner.collections(&[]).is_empty() => Err(Error::Refused(format!("collection {name}: {why}"))),
             _ => Ok(()),
         }
     }
 
-    /// The pool, for an application that has none of its own. Begin transactions with [`database::begin`].
+    /// Runs `store` in a transaction, commits, and indexes the keys it returns, all before this returns.
+    ///
+    /// The trigger leaves the job in the same transaction, so the row and its job are committed together or not at all. The direct
+    /// write comes after the commit, takes at most a second, and cannot fail the store: [`Kept::direct`] says what became of it.
+    /// If the answer to the commit is lost, the error is [`Error::CommitUnknown`], and nothing is indexed directly.
+    ///
+    /// ```
+    /// # use catchword::{Catchword, Direct, Error, Stored};
+    /// # use sqlx::PgConnection;
+    /// async fn save(catchword: &Catchword, author: &str, text: &str) -> Result<i64, Error> {
+    ///     let kept = catchword
+    ///         .store_and_schedule("note", async |tx: &mut PgConnection| {
+    ///             let id: i64 = sqlx::query_scalar("insert into note (author, text) values ($1, $2) returning id")
+    ///                 .bind(author)
+    ///                 .bind(text)
+    ///                 .fetch_one(tx)
+    ///                 .await?;
+    ///             Ok::<_, Error>(Stored::new(id, [id]))
+    ///         })
+    ///         .await?;
+    ///     if let Direct::Left(why) = kept.direct {
+    ///         println!("saved; searchable in a minute or two: {why}");
+    ///     }
+    ///     Ok(kept.value)
+    /// }
+    /// ```
+    ///
+    /// It is `Send`, inside a spawned task as well:
+    ///
+    /// ```
+    /// # use catchword::{Catchword, Error, Stored};
+    /// # use sqlx::PgConnection;
+    /// fn save_later(catchword: Catchword, author: String, text: String) -> tokio::task::JoinHandle<Result<i64, Error>> {
+    ///     tokio::spawn(async move {
+    ///         let kept = catchword
+    ///             .store_and_schedule("note", async |tx: &mut PgConnection| {
+    ///                 let insert = "insert into note (author, text) values ($1, $2) returning id";
+    ///                 let id: i64 = sqlx::query_scalar(insert).bind(&author).bind(&text).fetch_one(tx).await?;
+    ///                 Ok::<_, Error>(Stored::new(id, [id]))
+    ///             })
+    ///             .await?;
+    ///         Ok(kept.value)
+    ///     })
+    /// }
+    /// ```
+    pub async fn store_and_schedule<T, E, F>(&self, collection: &str, store: F) -> Result<Kept<T>, E>
+    where
+        F: AsyncFnOnce(&mut PgConnection) -> Result<Stored<T>, E>,
+        E: From<Error>,
+    {
+        self.direct.store_and_schedule(collection, store).await
+    }
+
+    /// Indexes committed rows directly: for callers that commit by themselves. Their triggers have scheduled the jobs.
+    pub async fn index_now<K: ToString>(&self, collection: &str, keys: impl IntoIterator<Item = K>) -> Direct {
+        self.index_now_with(collection, keys, Refresh::No).await
+    }
+
+    /// Like [`Catchword::index_now`], and with [`Refresh::Now`] search shows it when this returns. A refresh per write is expensive.
+    pub async fn index_now_with<K: ToString>(&self, collection: &str, keys: impl IntoIterator<Item = K>, refresh: Refresh) -> Direct {
+        let keys = keys.into_iter().map(|key| key.to_string()).collect();
+        self.direct.index(collection, keys, refresh, Instant::now()).await
+    }
+
+    /// One pass over the queues of these collections (none: of all that are configured). `name` is what its span and its log line are
+    /// called.
+    ///
+    /// One bad document of 2,500 is a count in the [`Outcome`], never an error. An error means that Postgres could not be worked with;
+    /// whatever was claimed then is free again.
+    pub async fn sync(&self, name: &str, collections: &[&str]) -> Result<Outcome, Error> {
+        sync::sync(&self.inner, name, collections).await
+    }
+
+    /// Passes until one neither writes nor settles anything.
+    pub async fn drain(&self, name: &str, collections: &[&str]) -> Result<Outcome, Error> {
+        sync::drain(&self.inner, name, collections).await
+    }
+
+    /// A worker for these collections (none: all that are configured). `name` is what its passes are called in logs and spans.
+    pub fn worker(&self, name: &str, collections: &[&str]) -> Worker {
+        Worker::new(self.inner.clone(), name, collections)
+    }
+
+    /// The pool, for an application that has none of its own. Begin transactions with [`database::begin`](crate::database::begin).
     #[expect(clippy::misnamed_getters, reason = "the other one is catchword's own: there, the application's names mean nothing")]
     pub fn pool(&self) -> &PgPool {
         &self.inner.open_pool
@@ -175,266 +167,91 @@ impl Catchword {
 
     /// The alias that readers of a collection search.
     pub fn readers_alias(&self, collection: &str) -> Option<String> {
-        self.inner.lock().collections.get(collection).map(|collection| collection.alias.clone())
-    }
-
-    /// Reads the collections anew: targets, pauses, triggers, and whose indices they are. What is wrong is remembered and said; the
-    /// other collections go on.
-    pub(crate) async fn refresh(&self) -> Result<(), Error> {
-        let mut connection = self.inner.pool.acquire().await?;
-        let found = Found::load(&mut connection, self.inner.config.served().collect::<Vec<_>>(), &self.inner.prefix).await?;
-        drop(connection);
-        self.take_in(found).await;
-        Ok(())
-    }
-
-    /// Takes in how the collections were found: asks whose their indices are, and remembers it all.
-    pub(crate) async fn take_in(&self, Found { collections, mut refused, .. }: Found) {
-        let mut loaded: Vec<Arc<Collection>> = collections.into_iter().map(Arc::new).collect();
-        let (mut unverified, mut withheld) = (BTreeMap::new(), BTreeMap::new());
-        for collection in &loaded {
-            let Some((readers, others)) = collection.targets.split_first() else {
-                unverified.insert(collection.name.clone(), "it has no index yet; run: catchword migrate".into());
-                continue;
-            };
-            // an outage does not make an index another's: what was verified before it stays so
-            if let Some(why) = self.why_not_send(collection).await {
-                if self.inner.unverified(&collection.name).is_some() || self.inner.collection(&collection.name).is_none() {
-                    unverified.insert(collection.name.clone(), why);
-                }
-                continue;
-            }
-            for other in others {
-                if let Err(error) = self.ownership(other, collection).await {
-                    withheld.insert(other.index().to_owned(), error.to_string());
-                }
-            }
-            match self.ownership(readers, collection).await {
-                Ok(()) => {}
-                Err(elastic::Error::Request { answer, .. }) => {
-                    self.inner.breakers.note(&collection.name, &answer);
-                    unverified.insert(collection.name.clone(), answer.to_string());
-                }
-                Err(error) => _ = refused.insert(collection.name.clone(), error.to_string()),
-            }
-        }
-        for collection in &loaded {
-            self.inner.note_unmigrated(&collection.name, collection.not_migrated());
-        }
-        loaded.retain(|collection| !refused.contains_key(&collection.name));
-        let mut known = self.inner.lock();
-        for (name, why) in &refused {
-            if known.refused.get(name) != Some(why) {
-                tracing::error!(collection = name, "not served: {why}");
-            }
-        }
-        known.collections = loaded.into_iter().map(|collection| (collection.name.clone(), collection)).collect();
-        known.refused = refused;
-        known.unverified = unverified;
-        known.withheld = withheld;
-        let known = &mut *known;
-        known.lagging.retain(|name, _| known.collections.get(name).is_some_and(|collection| collection.targets.len() > 1));
-    }
-
-    /// Reads the collections anew beside a direct write, if nobody did for a while: a service may have no loop of its own. One at a time.
-    pub(crate) fn refresh_in_background(&self, older_than: Duration) {
-        // asked before a task is made of it: every direct write comes here
-        if self.inner.refreshed.try_lock().is_ok_and(|refreshed| refreshed.elapsed() < older_than) {
-            return;
-        }
-        let catchword = self.clone();
-        tokio::spawn(async move {
-            if let Ok(mut refreshed) = catchword.inner.refreshed.try_lock()
-                && refreshed.elapsed() >= older_than
-            {
-                if let Err(error) = catchword.refresh().await {
-                    tracing::debug!("the collections could not be read anew: {error}");
-                }
-                *refreshed = Instant::now();
-            }
-        });
-    }
-
-    /// Is this index of the collection ours?
-    async fn ownership(&self, target: &Target, collection: &Collection) -> Result<(), elastic::Error> {
-        let asked = self.inner.elastic.belongs(target, &collection.targets, &collection.alias, collection.installation);
-        tokio::time::timeout(OWNERSHIP, asked).await.unwrap_or_else(|_| {
-            let doing = format!("ask whose index {} is", target.index());
-            Err(elastic::Error::Request { doing, answer: Answer::Unknown("no answer within 3 s".into()) })
-        })
-    }
-
-    /// These collections (none: all of the user's), as far as they are served, in the order of the configuration.
-    pub(crate) fn loaded(&self, names: &[&str]) -> Vec<Arc<Collection>> {
-        let known = self.inner.lock();
-        let served = self.inner.config.served().map(|config| config.name.as_str());
-        let wanted = served.filter(|name| if names.is_empty() { *name != CANARY } else { names.contains(name) });
-        wanted.filter_map(|name| known.collections.get(name).cloned()).collect()
+        self.inner.collection(collection).map(|collection| collection.alias.clone())
     }
 }
 
-impl Inner {
-    /// One collection, if it is served.
-    pub fn collection(&self, name: &str) -> Option<Arc<Collection>> {
-        self.lock().collections.get(name).cloned()
+/// What the commands call. Not for applications: it may change with any version.
+#[doc(hidden)]
+impl Catchword {
+    /// Makes the schema, creates the indices with their aliases, attaches every configured table.
+    pub async fn migrate(&self) -> Result<(Vec<String>, Vec<Done>), Error> {
+        migrate::migrate(&self.inner).await
     }
 
-    /// Why a collection is not served at all.
-    pub fn refused(&self) -> BTreeMap<String, String> {
-        self.lock().refused.clone()
+    /// The same for a database that may be a copy of another one.
+    pub async fn migrate_copy(&self, copy: OfACopy) -> Result<(Vec<String>, Vec<Done>), Error> {
+        migrate::migrate_copy(&self.inner, copy).await
     }
 
-    /// Why nothing may be written to a collection's index yet.
-    pub fn unverified(&self, name: &str) -> Option<String> {
-        self.lock().unverified.get(name).cloned()
+    /// What changed in the mapping file or the view of a collection since its index was filled. It changes nothing.
+    pub async fn drift(&self, config: &config::Collection) -> Result<Drift, Error> {
+        drift::drift(&self.inner, config).await
     }
 
-    /// Why a collection is blocked.
-    pub fn blocked(&self, name: &str) -> Option<String> {
-        self.lock().blocked.get(name).cloned()
+    /// What a worker does beside the loop, for these collections (none: all).
+    pub fn upkeep(&self, collections: &[&str]) -> Upkeep {
+        Upkeep::new(self.inner.clone(), collections)
     }
 
-    /// Everything that keeps collections from being worked on, for people.
-    pub fn troubles(&self) -> BTreeMap<String, String> {
-        let known = self.lock();
-        let all = known
-            .tending
-            .iter()
-            .chain(&known.lagging)
-            .chain(&known.touching)
-            .chain(&known.refusing)
-            .chain(&known.unverified)
-            .chain(&known.blocked)
-            .chain(&known.refused);
-        all.map(|(name, why)| (name.clone(), why.clone())).collect()
+    /// Looks at everything that could stand in the way of a worker.
+    pub async fn doctor(&self, environment: &Environment) -> doctor::Report {
+        doctor::doctor(&self.inner, environment).await
     }
 
-    /// Takes note of what a batch found at fault with its collection, or that nothing is any more. Said when it begins and ends.
-    pub fn note_fault(&self, name: &str, blocked: Option<&String>, refusing: Option<&String>) {
-        let mut known = self.lock();
-        let changed = [
-            note(&mut known.blocked, name, blocked).map(|why| ("blocked", why)),
-            note(&mut known.refusing, name, refusing).map(|why| ("over half of a batch is refused with one error", why)),
-        ];
-        for (what, why) in changed.into_iter().flatten() {
-            match why {
-                Some(why) => tracing::error!(collection = name, "{what}: {why}"),
-                None => tracing::info!(collection = name, "no longer: {what}"),
-            }
-        }
+    /// Compares, from the beginning to the end.
+    pub async fn audit(&self, request: &audit::Request) -> Result<audit::Report, Error> {
+        audit::audit(&self.inner, request).await
     }
 
-    /// Takes note of why the touches of a collection could not be worked on; none: they could. It is logged when it begins and ends.
-    pub fn note_touches(&self, name: &str, why: Option<&String>) {
-        match note(&mut self.lock().touching, name, why) {
-            Some(Some(why)) => tracing::warn!(collection = name, "changes of related tables wait: {why}"),
-            Some(None) => tracing::info!(collection = name, "changes of related tables are worked on again"),
-            None => {}
-        }
+    /// The same, watched and with a way to stop it between two pieces.
+    pub async fn audit_watched(
+        &self,
+        request: &audit::Request,
+        watch: audit::Watch<'_>,
+        stop: &CancellationToken,
+    ) -> Result<audit::Report, Error> {
+        audit::audit_watched(&self.inner, request, watch, stop).await
     }
 
-    /// Takes note that nothing of a collection waits: another worker may have done what this one could not.
-    pub fn note_quiet(&self, name: &str) {
-        self.note_touches(name, None);
-        let blocked = self.blocked(name);
-        self.note_fault(name, blocked.as_ref(), None);
+    /// Goes on with an audit that was cut short, where it was.
+    pub async fn resume_audit(
+        &self,
+        id: i64,
+        rate: Option<u32>,
+        watch: audit::Watch<'_>,
+        stop: &CancellationToken,
+    ) -> Result<audit::Report, Error> {
+        audit::resume_audit(&self.inner, id, rate, watch, stop).await
     }
 
-    /// Takes note of whether a batch moved anything, and why it did not if that is known.
-    pub fn note_turn(&self, name: &str, moved: bool, why: Option<&str>) {
-        let turns = &mut self.lock().turns;
-        if moved {
-            turns.stood.remove(name);
-            turns.moved.insert(name.to_owned());
-        } else if !turns.moved.contains(name) {
-            turns.stood.insert(name.to_owned(), why.unwrap_or_default().to_owned());
-        }
+    /// Looks at everything that could stand in the way of a rebuild, and changes nothing.
+    pub async fn plan_rebuild(&self, request: &rebuild::Request) -> Result<rebuild::Plan, Error> {
+        rebuild::plan_rebuild(&self.inner, request).await
     }
 
-    /// What became of the batches since this was last asked.
-    pub fn take_turns(&self) -> Turns {
-        std::mem::take(&mut self.lock().turns)
+    /// Rebuilds the index of a collection, or goes on with a rebuild that was cut short.
+    pub async fn rebuild(&self, request: &rebuild::Request, watch: rebuild::Watch<'_>, stop: &CancellationToken) -> Result<Rebuild, Error> {
+        rebuild::rebuild(&self.inner, request, watch, stop).await
     }
 
-    /// Is there anything to take?
-    pub fn has_turns(&self) -> bool {
-        let turns = &self.lock().turns;
-        !turns.moved.is_empty() || !turns.stood.is_empty()
+    /// The rebuild of a collection that is not over, if there is one.
+    pub async fn unfinished_rebuild(&self, collection: &str) -> Result<Option<Rebuild>, Error> {
+        rebuild::unfinished_rebuild(&self.inner, collection).await
     }
 
-    /// May an index that readers do not see be looked at and written to now?
-    pub fn admits_beside(&self, target: &Target) -> Result<(), String> {
-        if let Some(why) = self.lock().withheld.get(target.index()) {
-            return Err(why.clone());
-        }
-        self.breakers.admits_beside(target.index())
+    /// Swaps back to the index that readers saw before.
+    pub async fn rebuild_back(&self, collection: &str, who: &str) -> Result<Rebuild, Error> {
+        rebuild::rebuild_back(&self.inner, collection, who).await
     }
 
-    /// Takes note of how an index that readers do not see answered; none: well. Said when it begins and ends.
-    pub fn note_beside(&self, name: &str, target: &Target, failed: Option<Answer>) {
-        let withheld = self.lock().withheld.contains_key(target.index());
-        // what is closed or gone answers at once: asking it again costs nothing, and nothing else ends that
-        if !withheld && !matches!(failed, Some(Answer::Blocked(_))) {
-            self.breakers.note_beside(target.index(), failed.as_ref());
-        }
-        let why = failed.map(|answer| format!("index {target}, which readers do not see, lags behind, so no job settles: {answer}"));
-        match note(&mut self.lock().lagging, name, why.as_ref()) {
-            Some(Some(why)) => tracing::error!(collection = name, "{why}"),
-            Some(None) => tracing::info!(collection = name, "index {target} no longer lags behind"),
-            None => {}
-        }
+    /// Undoes a rebuild that is not swapped in yet: the new index is dropped.
+    pub async fn rebuild_abort(&self, collection: &str, who: &str) -> Result<Rebuild, Error> {
+        rebuild::rebuild_abort(&self.inner, collection, who).await
     }
 
-    /// Takes note of whether a collection's rebuild could be finished. Said when it begins and ends.
-    pub fn note_tending(&self, name: &str, why: Option<String>) {
-        match note(&mut self.lock().tending, name, why.as_ref()) {
-            Some(Some(why)) => tracing::error!(collection = name, "{why}"),
-            Some(None) => tracing::info!(collection = name, "the rebuild went on"),
-            None => {}
-        }
-    }
-
-    /// Takes note of settings that were changed and not migrated. Said when it begins and ends.
-    pub fn note_unmigrated(&self, name: &str, differ: Option<String>) {
-        match note(&mut self.lock().unmigrated, name, differ.as_ref()) {
-            Some(Some(differ)) => tracing::warn!(collection = name, "{differ}"),
-            Some(None) => tracing::info!(collection = name, "the database has what the configuration says"),
-            None => {}
-        }
-    }
-
-    /// Takes note of what is due because a mapping file or a view changed. Said when it begins and ends.
-    pub fn note_drift(&self, name: &str, due: Option<String>) {
-        match note(&mut self.lock().drifted, name, due.as_ref()) {
-            Some(Some(due)) => tracing::warn!(collection = name, "{due}"),
-            Some(None) => tracing::info!(collection = name, "mapping and view are as the index was filled"),
-            None => {}
-        }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The settings as the client takes them.
-fn address(settings: &ElasticsearchSettings) -> Result<Address, Error> {
-    let credentials = match (&settings.username, &settings.password, &settings.api_key) {
-        (_, _, Some(key)) => Credentials::ApiKey(key.expose().to_owned()),
-        (Some(username), Some(password), None) => Credentials::Basic { username: username.clone(), password: password.expose().to_owned() },
-        _ => Credentials::None,
-    };
-    let transport = match settings.tls {
-        Tls::Verified => Transport::Verified,
-        Tls::Insecure => Transport::Insecure,
-    };
-    Ok(Address::new(&settings.url, credentials, settings.ca_file.clone(), transport)?)
-}
-
-/// Remembers or forgets a fault; some, if it began or ended now.
-fn note(faults: &mut BTreeMap<String, String>, name: &str, why: Option<&String>) -> Option<Option<String>> {
-    match why {
-        Some(why) => faults.insert(name.to_owned(), why.clone()).is_none().then(|| Some(why.clone())),
-        None => faults.remove(name).map(|_| None),
+    /// Drops the index that is kept and that readers do not see, before its time.
+    pub async fn rebuild_drop(&self, collection: &str, who: &str) -> Result<Rebuild, Error> {
+        rebuild::rebuild_drop(&self.inner, collection, who).await
     }
 }

@@ -5,8 +5,11 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::collection::Collection;
+use crate::context::{Context, index_plan};
 use crate::elastic::Difference;
-use crate::{Catchword, Error, collection, config};
+use crate::health::Fault;
+use crate::rebuild::unfinished_rebuild;
+use crate::{Error, collection, config};
 
 /// What changed since the index of a collection was filled.
 #[derive(Clone, Debug, Serialize)]
@@ -22,40 +25,38 @@ pub struct Drift {
     pub rebuilding: bool,
 }
 
-impl Catchword {
-    /// What changed in the mapping file or the view of a collection since its index was filled. It changes nothing.
-    pub async fn drift(&self, config: &config::Collection) -> Result<Drift, Error> {
-        let mut connection = self.inner.pool.acquire().await?;
-        let attached = collection::load(&mut connection, config, &self.inner.prefix).await?;
-        drop(connection);
-        self.drift_of(config, &attached).await
-    }
+/// What changed in the mapping file or the view of a collection since its index was filled. It changes nothing.
+pub(crate) async fn drift(context: &Context, config: &config::Collection) -> Result<Drift, Error> {
+    let mut connection = context.pool.acquire().await?;
+    let attached = collection::load(&mut connection, config, &context.prefix).await?;
+    drop(connection);
+    drift_of(context, config, &attached).await
+}
 
-    async fn drift_of(&self, config: &config::Collection, attached: &Collection) -> Result<Drift, Error> {
-        let rebuilding =
-            attached.rebuilding && self.unfinished_rebuild(&config.name).await?.is_some_and(|rebuild| rebuild.is_before_the_swap());
-        let mapping = match attached.readers_target() {
-            Some(target) if !rebuilding => self.inner.elastic.difference(&self.index_plan(config, attached.installation)?, target).await?,
-            _ => Difference::default(),
-        };
-        let unwatched = attached.unwatched_sentence();
-        Ok(Drift { collection: config.name.clone(), mapping, view_changed: attached.view_changed, unwatched, rebuilding })
-    }
+async fn drift_of(context: &Context, config: &config::Collection, attached: &Collection) -> Result<Drift, Error> {
+    let rebuilding =
+        attached.rebuilding && unfinished_rebuild(context, &config.name).await?.is_some_and(|rebuild| rebuild.is_before_the_swap());
+    let mapping = match attached.readers_target() {
+        Some(target) if !rebuilding => context.elastic.difference(&index_plan(context, config, attached.installation)?, target).await?,
+        _ => Difference::default(),
+    };
+    let unwatched = attached.unwatched_sentence();
+    Ok(Drift { collection: config.name.clone(), mapping, view_changed: attached.view_changed, unwatched, rebuilding })
+}
 
-    /// Says once what drifted, and once that nothing does any more: a worker, at its ticks. What cannot be asked is another's to say.
-    pub(crate) async fn note_drift(&self) {
-        for config in &self.inner.config.collections {
-            let Some(attached) = self.inner.collection(&config.name) else { continue };
-            if attached.view_changed {
-                // it may change back, and documents that were built meanwhile do not
-                let noted = sqlx::query(include_str!("note_view_changed.sql")).bind(&config.name).execute(&self.inner.pool).await;
-                if let Err(error) = noted {
-                    tracing::debug!(collection = config.name, "that the view changed could not be noted: {error}");
-                }
+/// Says once what drifted, and once that nothing does any more: a worker, at its ticks. What cannot be asked is another's to say.
+pub(crate) async fn note_drift(context: &Context) {
+    for config in &context.config.collections {
+        let Some(attached) = context.collection(&config.name) else { continue };
+        if attached.view_changed {
+            // it may change back, and documents that were built meanwhile do not
+            let noted = sqlx::query(include_str!("note_view_changed.sql")).bind(&config.name).execute(&context.pool).await;
+            if let Err(error) = noted {
+                tracing::debug!(collection = config.name, "that the view changed could not be noted: {error}");
             }
-            if let Ok(drift) = self.drift_of(config, &attached).await {
-                self.inner.note_drift(&config.name, drift.due());
-            }
+        }
+        if let Ok(drift) = drift_of(context, config, &attached).await {
+            context.health.faults.note(&config.name, Fault::Drifted, drift.due());
         }
     }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::collection::{self, Built, Document, KeyType, Want};
+use crate::compare::{Verdict, compare};
 use crate::elastic::{Has, Target};
 use crate::job::{self, Dead, Open};
 use crate::printable::{printable, shell_word};
-use crate::sync::{Verdict, compare};
 use crate::{Catchword, Error, audit, config};
 
 const LOOK: Duration = Duration::from_secs(10);

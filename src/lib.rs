@@ -2,10 +2,14 @@
 #![forbid(unsafe_code)]
 
 mod catchword;
-mod gather;
-mod store;
+mod compare;
+mod context;
+mod direct;
+mod health;
+mod outcome;
 
 pub mod sync;
+pub mod worker;
 
 pub mod alarm;
 pub mod audit;
@@ -32,11 +36,13 @@ pub mod telemetry;
 mod alone;
 mod crash;
 mod error;
+mod host;
 mod printable;
 mod traceparent;
 
 pub use catchword::Catchword;
-pub(crate) use catchword::Inner;
+pub use compare::{Verdict, compare};
+pub use direct::{Direct, Kept, Stored};
 pub use error::Error;
-pub use store::{Direct, Kept, Stored};
-pub use sync::{Outcome, Verdict};
+pub use outcome::Outcome;
+pub use worker::Worker;

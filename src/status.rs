@@ -15,7 +15,7 @@ use crate::job::{self, Census};
 use crate::printable::printable;
 use crate::rebuild::{self, Standing};
 use crate::reindex::{self, Unfinished};
-use crate::sync::{ABSENT_SECONDS, STILL_SECONDS, WorkerRow, workers};
+use crate::worker::{ABSENT_SECONDS, STILL_SECONDS, WorkerRow, workers};
 use crate::{Catchword, Error, config, database, migrate};
 
 /// Elasticsearch is not waited for longer: somebody looks at a screen.

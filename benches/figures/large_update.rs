@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use catchword::sync::Worker;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +22,7 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
     world.drain().await?;
 
     let stop = CancellationToken::new();
-    let worker = Worker::new(world.catchword.clone(), "bench", &[]);
+    let worker = world.catchword.worker("bench", &[]);
     let running = tokio::spawn({
         let stop = stop.clone();
         async move { worker.run(stop).await }

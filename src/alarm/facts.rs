@@ -13,7 +13,7 @@ use crate::audit::{Verified, verified};
 use crate::collection::{self, Collection};
 use crate::config::CANARY;
 use crate::job::{self, Census, Letters};
-use crate::sync::{WorkerRow, workers};
+use crate::worker::{WorkerRow, workers};
 use crate::{Catchword, Error, config, database, migrate};
 
 /// Neither server is waited for longer: cron and Nagios give up after ten.

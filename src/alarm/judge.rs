@@ -7,7 +7,7 @@ mod words;
 use super::thresholds::{HELD_BACK_SECONDS, HELD_BACK_TRANSACTIONS, PASSLESS_SECONDS, PRODUCERLESS_SECONDS, TROUBLED_SECONDS};
 use super::{Check, Facts, HeldBack, Level};
 use crate::config::CANARY;
-use crate::sync::WorkerRow;
+use crate::worker::WorkerRow;
 use words::{span, unwell, well};
 
 /// Judges everything. Each judgement is there whatever it comes to, so that a script sees what was looked at.

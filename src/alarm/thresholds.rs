@@ -1,7 +1,8 @@
 //! Where well ends, each with its reason. `dashboards/alarms.yaml` draws the same lines; there a `for` keeps a moment from waking anybody,
 //! here the ages themselves do.
 
-pub(super) use crate::sync::{ABSENT_SECONDS, OBJECTIVE_SECONDS, STILL_SECONDS};
+pub(super) use crate::outcome::OBJECTIVE_SECONDS;
+pub(super) use crate::worker::{ABSENT_SECONDS, STILL_SECONDS};
 
 /// Work that waits for a worker: longer than any deploy that replaces one.
 pub(super) const STOPPED_SECONDS: f64 = 600.0;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use super::glance::{Glance, Seen};
 use super::{Example, Kind, Run};
 use crate::collection::Want;
+use crate::compare::{Verdict, compare};
 use crate::elastic::{Has, Target};
-use crate::sync::{Verdict, compare};
 use crate::{Error, job};
 
 /// How often a key that is being written to is looked at again before it is left alone: its own jobs will look.
@@ -76,9 +76,7 @@ impl Run<'_> {
             }
             let keys: Vec<&str> = suspects.iter().map(|suspect| suspect.key.as_str()).collect();
             let doubted: Vec<&str> = suspects.iter().filter(|suspect| suspect.content).map(|suspect| suspect.key.as_str()).collect();
-            let mut connection = self.inner.pool.acquire().await?;
-            let open = job::open_among(&mut connection, &self.collection, &keys).await?;
-            drop(connection);
+            let open = self.open_among(&keys).await?;
             let glance = self.glance(targets, &keys).await?;
             let other = self.other_content(targets, &doubted).await?;
             let mut again = Vec::new();
@@ -111,6 +109,12 @@ impl Run<'_> {
         Ok(confirmed)
     }
 
+    /// Which of these keys a job will look at.
+    pub(super) async fn open_among(&self, keys: &[&str]) -> Result<HashSet<String>, Error> {
+        let fit: Vec<&str> = keys.iter().copied().filter(|key| self.collection.key_type.fault(key).is_none()).collect();
+        job::open_among(&mut *self.context.pool.acquire().await?, &self.collection.name, keys, &fit).await
+    }
+
     /// The sweep takes the tombstone first and its record after it; if it dies in between, the next one goes on.
     async fn leave_out_half_swept(&self, differences: &mut Vec<Difference>) -> Result<(), Error> {
         let untold: Vec<&str> = differences.iter().filter(|found| found.kind == Kind::Untold).map(|found| found.key.as_str()).collect();
@@ -120,8 +124,8 @@ impl Run<'_> {
         let half_swept: HashSet<String> = sqlx::query_scalar(include_str!("half_swept.sql"))
             .bind(&self.collection.name)
             .bind(&untold)
-            .bind(self.inner.config.worker.sweep_after.as_secs_f64())
-            .fetch_all(&self.inner.pool)
+            .bind(self.context.config.worker.sweep_after.as_secs_f64())
+            .fetch_all(&self.context.pool)
             .await?
             .into_iter()
             .collect();
@@ -135,7 +139,7 @@ impl Run<'_> {
             return Ok(());
         }
         let keys: Vec<&str> = differences.iter().map(|difference| difference.key.as_str()).collect();
-        let mut connection = self.inner.pool.acquire().await?;
+        let mut connection = self.context.pool.acquire().await?;
         let dead = job::dead_among(&mut connection, &self.collection.name, &keys).await?;
         for difference in differences.iter_mut().filter(|difference| dead.contains(&difference.key)) {
             difference.kind = Kind::Dead;

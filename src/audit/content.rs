@@ -23,7 +23,7 @@ impl Run<'_> {
         let mut pending: Vec<Vec<&str>> = keys.chunks(ROUND).map(<[&str]>::to_vec).collect();
         while let Some(round) = pending.pop() {
             self.check_stop()?;
-            let mut transaction = database::begin(&self.inner.pool).await?;
+            let mut transaction = database::begin(&self.context.pool).await?;
             let (built, _) = self.collection.bodies(&mut transaction, &round).await?;
             transaction.commit().await?;
             let later = |built: &&Built| matches!(built.document, Document::Later(_));
@@ -48,7 +48,7 @@ impl Run<'_> {
         let failed = |answer: Answer| elastic::Error::Request { doing: format!("read documents of {target}"), answer };
         let mut tries = 0;
         loop {
-            match self.inner.elastic.sources(target, keys, LOOK).await {
+            match self.context.elastic.sources(target, keys, LOOK).await {
                 Err(Answer::Unknown(_) | Answer::Unreachable(_) | Answer::Unavailable(_) | Answer::Overloaded(_)) if tries < 5 => {
                     tries += 1;
                     tokio::time::sleep(Duration::from_secs(1 << tries)).await;

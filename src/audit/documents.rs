@@ -17,10 +17,10 @@ impl Run<'_> {
     pub(super) async fn documents(&mut self, n: usize) -> Result<(), Error> {
         let open = match &self.ledger.point_in_time {
             Some(open) => open.clone(),
-            None => self.inner.elastic.open_point_in_time(&self.targets[n]).await?,
+            None => self.context.elastic.open_point_in_time(&self.targets[n]).await?,
         };
         let size = self.pacer.share_of(PAGE);
-        let mut page = self.inner.elastic.page(&open, self.ledger.cursor.as_deref(), size).await?;
+        let mut page = self.context.elastic.page(&open, self.ledger.cursor.as_deref(), size).await?;
         loop {
             self.check_stop()?;
             let Some(Page { documents, after, point_in_time }) = page else {
@@ -33,11 +33,11 @@ impl Run<'_> {
             let sampled: Vec<&(String, i64)> = documents.iter().filter(|_| self.is_sampled()).collect();
             self.pacer.turn(sampled.len()).await;
             if documents.is_empty() {
-                self.inner.elastic.close_point_in_time(&point_in_time).await;
+                self.context.elastic.close_point_in_time(&point_in_time).await;
                 self.ledger.next_stage();
                 return self.note(&Confirmed::default()).await;
             }
-            let next = self.inner.elastic.page(&point_in_time, Some(&after), size);
+            let next = self.context.elastic.page(&point_in_time, Some(&after), size);
             let (next, confirmed) = join(next, self.unwanted(n, &sampled)).await;
             let confirmed = confirmed?;
             self.ledger.looked += sampled.len() as u64;
@@ -61,7 +61,7 @@ impl Run<'_> {
 
     /// Documents with neither row nor record. Those that have one were looked at from Postgres' side.
     async fn orphans(&self, n: usize, keys: &[&str]) -> Result<Confirmed, Error> {
-        let mut connection = self.inner.pool.acquire().await?;
+        let mut connection = self.context.pool.acquire().await?;
         let mut unrecorded = Vec::new();
         for keys in keys.chunks(ASKED) {
             unrecorded.extend(self.collection.unrecorded(&mut connection, keys).await?);

@@ -7,8 +7,8 @@ use super::Run;
 use super::confirm::{Confirmed, Difference};
 use super::kind::Kind;
 use crate::collection::Want;
+use crate::compare::compare;
 use crate::elastic::Has;
-use crate::sync::compare;
 use crate::{Error, database, job};
 
 impl Run<'_> {
@@ -22,8 +22,8 @@ impl Run<'_> {
         }
         let target = &self.targets[n];
         let before = self.wants(&ids).await?;
-        let mut connection = self.inner.pool.acquire().await?;
-        let open = job::open_among(&mut connection, &self.collection, &ids).await?;
+        let open = self.open_among(&ids).await?;
+        let mut connection = self.context.pool.acquire().await?;
         let dead = job::dead_among(&mut connection, &self.collection.name, &ids).await?;
         drop(connection);
         // their documents are small in number: nobody should write to an index in this way
@@ -51,7 +51,7 @@ impl Run<'_> {
     }
 
     async fn wants(&self, keys: &[&str]) -> Result<HashMap<String, Want>, Error> {
-        let mut transaction = database::begin(&self.inner.pool).await?;
+        let mut transaction = database::begin(&self.context.pool).await?;
         let (wants, _) = self.collection.wants(&mut transaction, keys).await?;
         transaction.commit().await?;
         Ok(wants)

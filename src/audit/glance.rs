@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Run;
 use crate::collection::{Want, no_id};
+use crate::compare::{Verdict, compare};
 use crate::elastic::{Answer, Has, Target};
-use crate::sync::{Verdict, compare};
 use crate::{Error, database, elastic};
 
 /// The limit of one look at Elasticsearch.
@@ -72,7 +72,7 @@ impl Run<'_> {
             let unsaid = || Has::Unknown("no answer".into());
             has.push(keys.iter().map(|key| if no_id(key).is_none() { seen.next().unwrap_or_else(unsaid) } else { Has::Absent }).collect());
         }
-        let mut transaction = database::begin(&self.inner.pool).await?;
+        let mut transaction = database::begin(&self.context.pool).await?;
         let (wants, _) = self.collection.wants(&mut transaction, &good).await?;
         transaction.commit().await?;
         let want = |key: &&str| if no_id(key).is_none() { wants.get(*key).copied() } else { Some(Want::Present(0)) };
@@ -83,7 +83,7 @@ impl Run<'_> {
     pub(super) async fn look(&self, target: &Target, keys: &[&str]) -> Result<Vec<Has>, Error> {
         let mut waits = WAITS.iter();
         loop {
-            match (self.inner.elastic.look(target, keys, LOOK).await, waits.next()) {
+            match (self.context.elastic.look(target, keys, LOOK).await, waits.next()) {
                 (Ok(seen), _) => return Ok(seen),
                 (Err(Answer::Unknown(_) | Answer::Unreachable(_) | Answer::Unavailable(_) | Answer::Overloaded(_)), Some(wait)) => {
                     self.check_stop()?;

@@ -1,7 +1,7 @@
 //! Whether anybody works on the collection: what is pending is looked at by nobody while it is paused or blocked.
 
 use super::Run;
-use crate::sync::workers;
+use crate::worker::workers;
 use crate::{Error, collection};
 
 /// What holds the work on a collection up.
@@ -17,8 +17,8 @@ impl Run<'_> {
     /// Asks at the end: an audit may take hours.
     pub(super) async fn held(&self) -> Result<Held, Error> {
         let name = &self.collection.name;
-        let mut connection = self.inner.pool.acquire().await?;
-        let now = collection::load(&mut connection, self.inner.config.collection(Some(name))?, &self.inner.prefix).await?;
+        let mut connection = self.context.pool.acquire().await?;
+        let now = collection::load(&mut connection, self.context.config.collection(Some(name))?, &self.context.prefix).await?;
         let problem = now.problems.into_iter().next().map(|problem| format!("{problem}; run: catchword migrate"));
         let workers = workers(&mut connection).await?;
         let mut serving = workers.iter().filter(|worker| worker.is_alive() && worker.collections.contains(name));

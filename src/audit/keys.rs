@@ -50,7 +50,7 @@ impl Run<'_> {
     async fn page_behind(&self, cursor: Option<&str>) -> Result<Keys, Error> {
         let Run { collection, ledger, .. } = self;
         let size = self.pacer.share_of(PAGE) as i64;
-        let mut connection = self.inner.pool.acquire().await?;
+        let mut connection = self.context.pool.acquire().await?;
         match ledger.stage {
             Stage::Records => collection.records(&mut connection, cursor, ledger.since, size).await,
             _ => collection.keys(&mut connection, cursor, ledger.since, size).await,

@@ -37,8 +37,9 @@ pub use report::{Example, Report};
 pub use verified::{Switched, Verified, verified};
 
 use crate::collection::{self, Collection};
+use crate::context::Context;
 use crate::elastic::{Answer, Target};
-use crate::{Catchword, Error, Inner, elastic};
+use crate::{Error, elastic};
 use held::Held;
 use ledger::{Ledger, Stage};
 use pace::Pacer;
@@ -66,110 +67,119 @@ pub struct Request {
 /// Is told how far an audit has come, after each piece of it.
 pub type Watch<'a> = &'a (dyn Fn(&Report) + Sync);
 
-impl Catchword {
-    /// Compares, from the beginning to the end. The report says what differs; an error means that it could not be told, and that the
-    /// audit can be [resumed](Catchword::resume_audit).
-    pub async fn audit(&self, request: &Request) -> Result<Report, Error> {
-        self.audit_watched(request, &|_| (), &CancellationToken::new()).await
-    }
+/// Compares, from the beginning to the end. The report says what differs; an error means that it could not be told, and that the
+/// audit can be resumed.
+pub(crate) async fn audit(context: &Context, request: &Request) -> Result<Report, Error> {
+    audit_watched(context, request, &|_| (), &CancellationToken::new()).await
+}
 
-    /// The same, watched and with a way to stop it between two pieces.
-    pub async fn audit_watched(&self, request: &Request, watch: Watch<'_>, stop: &CancellationToken) -> Result<Report, Error> {
-        let (collection, targets) = self.audited(&request.collection, request.target.as_deref()).await?;
-        if request.content
-            && let Err(error) = self.require_sources(&targets).await
-        {
-            return Err(self.with_remedy(&collection, &targets, error).await);
-        }
-        let ledger = Ledger::begin(&self.inner.pool, request, &targets).await?;
-        self.run(collection, targets, ledger, request.rate, watch, stop).await
+/// The same, watched and with a way to stop it between two pieces.
+pub(crate) async fn audit_watched(
+    context: &Context,
+    request: &Request,
+    watch: Watch<'_>,
+    stop: &CancellationToken,
+) -> Result<Report, Error> {
+    let (collection, targets) = audited(context, &request.collection, request.target.as_deref()).await?;
+    if request.content
+        && let Err(error) = require_sources(context, &targets).await
+    {
+        return Err(with_remedy(context, &collection, &targets, error).await);
     }
+    let ledger = Ledger::begin(&context.pool, request, &targets).await?;
+    run(context, collection, targets, ledger, request.rate, watch, stop).await
+}
 
-    /// Goes on with an audit that was cut short, where it was.
-    pub async fn resume_audit(&self, id: i64, rate: Option<u32>, watch: Watch<'_>, stop: &CancellationToken) -> Result<Report, Error> {
-        let ledger = Ledger::read(&self.inner.pool, id).await?;
-        let (collection, all) = self.audited(&ledger.collection, None).await?;
-        let there = |index: &String| all.iter().any(|target| target.index() == index);
-        if let Some(gone) = ledger.targets.iter().find(|index| !there(index)) {
-            let name = &collection.name;
-            return Err(Error::Refused(format!("index {gone} is no longer one of {name}; begin anew: catchword audit {name}")));
-        }
-        let targets = ledger.targets.iter().map(Target::new).collect();
-        self.run(collection, targets, ledger, rate, watch, stop).await
+/// Goes on with an audit that was cut short, where it was.
+pub(crate) async fn resume_audit(
+    context: &Context,
+    id: i64,
+    rate: Option<u32>,
+    watch: Watch<'_>,
+    stop: &CancellationToken,
+) -> Result<Report, Error> {
+    let ledger = Ledger::read(&context.pool, id).await?;
+    let (collection, all) = audited(context, &ledger.collection, None).await?;
+    let there = |index: &String| all.iter().any(|target| target.index() == index);
+    if let Some(gone) = ledger.targets.iter().find(|index| !there(index)) {
+        let name = &collection.name;
+        return Err(Error::Refused(format!("index {gone} is no longer one of {name}; begin again: catchword audit {name}")));
     }
+    let targets = ledger.targets.iter().map(Target::new).collect();
+    run(context, collection, targets, ledger, rate, watch, stop).await
+}
 
-    /// The collection as it is attached now, and its indices that are to be compared.
-    async fn audited(&self, name: &str, target: Option<&str>) -> Result<(Arc<Collection>, Vec<Target>), Error> {
-        let config = self.inner.config.collection(Some(name))?;
-        let mut connection = self.inner.pool.acquire().await?;
-        let collection = collection::load(&mut connection, config, &self.inner.prefix).await?;
-        collection.check_targets()?;
-        let targets = match target {
-            None => collection.targets.clone(),
-            Some(index) => collection.targets.iter().filter(|target| target.index() == index).cloned().collect(),
-        };
-        match (targets.is_empty(), target) {
-            (false, _) => Ok((Arc::new(collection), targets)),
-            (true, None) => Err(Error::Refused(format!("collection {name} has no index yet; run: catchword migrate"))),
-            (true, Some(index)) => {
-                let has: Vec<&str> = collection.targets.iter().map(Target::index).collect();
-                Err(Error::Refused(format!("{index} is no index of collection {name}; it has: {}", has.join(", "))))
-            }
+/// The collection as it is attached now, and its indices that are to be compared.
+async fn audited(context: &Context, name: &str, target: Option<&str>) -> Result<(Arc<Collection>, Vec<Target>), Error> {
+    let config = context.config.collection(Some(name))?;
+    let mut connection = context.pool.acquire().await?;
+    let collection = collection::load(&mut connection, config, &context.prefix).await?;
+    collection.check_targets()?;
+    let targets = match target {
+        None => collection.targets.clone(),
+        Some(index) => collection.targets.iter().filter(|target| target.index() == index).cloned().collect(),
+    };
+    match (targets.is_empty(), target) {
+        (false, _) => Ok((Arc::new(collection), targets)),
+        (true, None) => Err(Error::Refused(format!("collection {name} has no index yet; run: catchword migrate"))),
+        (true, Some(index)) => {
+            let has: Vec<&str> = collection.targets.iter().map(Target::index).collect();
+            Err(Error::Refused(format!("{index} is no index of collection {name}; it has: {}", has.join(", "))))
         }
     }
+}
 
-    /// Refuses to compare documents that the index does not keep as they were written: all of them would differ.
-    async fn require_sources(&self, targets: &[Target]) -> Result<(), Error> {
-        for target in targets {
-            if !self.inner.elastic.keeps_sources(target).await? {
-                let why = "its mapping or settings change _source, so documents are not kept as they were written";
-                return Err(Error::Refused(format!("index {target} cannot be compared by content: {why}; leave --content out")));
-            }
+/// Refuses to compare documents that the index does not keep as they were written: all of them would differ.
+async fn require_sources(context: &Context, targets: &[Target]) -> Result<(), Error> {
+    for target in targets {
+        if !context.elastic.keeps_sources(target).await? {
+            let why = "its mapping or settings change _source, so documents are not kept as they were written";
+            return Err(Error::Refused(format!("index {target} cannot be compared by content: {why}; leave --content out")));
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    async fn run(
-        &self,
-        collection: Arc<Collection>,
-        targets: Vec<Target>,
-        ledger: Ledger,
-        rate: Option<u32>,
-        watch: Watch<'_>,
-        stop: &CancellationToken,
-    ) -> Result<Report, Error> {
-        let _lock = lock::take(&self.inner.pool, ledger.id).await?;
-        let mut ledger = ledger;
-        if ledger.content_share.is_some() && self.require_sources(&targets).await.is_err() {
-            ledger.content_share = None;
-        }
-        let mut run = Run { inner: &self.inner, collection, targets, ledger, pacer: Pacer::new(rate), expected: None, watch, stop };
-        run.expected = run.estimate().await;
-        match run.walk().await {
-            Ok(()) => run.finish().await,
-            Err(error) => Err(self.with_remedy(&run.collection, &run.targets, error).await),
-        }
+async fn run(
+    context: &Context,
+    collection: Arc<Collection>,
+    targets: Vec<Target>,
+    ledger: Ledger,
+    rate: Option<u32>,
+    watch: Watch<'_>,
+    stop: &CancellationToken,
+) -> Result<Report, Error> {
+    let _lock = lock::take(&context.pool, ledger.id).await?;
+    let mut ledger = ledger;
+    if ledger.content_share.is_some() && require_sources(context, &targets).await.is_err() {
+        ledger.content_share = None;
     }
+    let mut run = Run { context, collection, targets, ledger, pacer: Pacer::new(rate), expected: None, watch, stop };
+    run.expected = run.estimate().await;
+    match run.walk().await {
+        Ok(()) => run.finish().await,
+        Err(error) => Err(with_remedy(context, &run.collection, &run.targets, error).await),
+    }
+}
 
-    /// An index that is gone or lacks an alias is told as `status` tells it: with what to run.
-    async fn with_remedy(&self, collection: &Collection, targets: &[Target], error: Error) -> Error {
-        if !matches!(error, Error::Elastic(elastic::Error::Request { answer: Answer::Blocked(_), .. })) {
-            return error;
-        }
-        for target in targets {
-            match self.inner.elastic.belongs(target, &collection.targets, &collection.alias, collection.installation).await {
-                // it cannot say more
-                Ok(()) | Err(elastic::Error::Request { .. }) => {}
-                Err(found) => return found.into(),
-            }
-        }
-        error
+/// An index that is gone or lacks an alias is told as `status` tells it: with what to run.
+async fn with_remedy(context: &Context, collection: &Collection, targets: &[Target], error: Error) -> Error {
+    if !matches!(error, Error::Elastic(elastic::Error::Request { answer: Answer::Blocked(_), .. })) {
+        return error;
     }
+    for target in targets {
+        match context.elastic.belongs(target, &collection.targets, &collection.alias, collection.installation).await {
+            // it cannot say more
+            Ok(()) | Err(elastic::Error::Request { .. }) => {}
+            Err(found) => return found.into(),
+        }
+    }
+    error
 }
 
 /// An audit under way.
 struct Run<'a> {
-    inner: &'a Inner,
+    context: &'a Context,
     collection: Arc<Collection>,
     targets: Vec<Target>,
     ledger: Ledger,
@@ -202,12 +212,12 @@ impl Run<'_> {
         if self.ledger.since.is_some() {
             return None;
         }
-        let mut connection = self.inner.pool.acquire().await.ok()?;
+        let mut connection = self.context.pool.acquire().await.ok()?;
         let (rows, records) = self.collection.estimate(&mut connection).await.ok()?;
         drop(connection);
         let mut documents = 0;
         for target in &self.targets {
-            documents += self.inner.elastic.document_count(&target.write_alias()).await.ok()?;
+            documents += self.context.elastic.document_count(&target.write_alias()).await.ok()?;
         }
         let indices = self.targets.len() as u64;
         let rows = rows.unwrap_or(documents / indices.max(1));
@@ -224,7 +234,7 @@ impl Run<'_> {
 
     async fn finish(mut self) -> Result<Report, Error> {
         let Held { paused, blocked } = self.held().await?;
-        self.ledger.finish(&self.inner.pool).await?;
+        self.ledger.finish(&self.context.pool).await?;
         let report = Report { paused, blocked, ..self.report() };
         (self.watch)(&report);
         Ok(report)

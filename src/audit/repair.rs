@@ -17,7 +17,7 @@ impl Run<'_> {
         let mended: Vec<&Difference> = confirmed.differences.iter().filter(|found| self.ledger.repair && is_mendable(found)).collect();
         let (numbered, plain): (Vec<&Difference>, Vec<&Difference>) = mended.into_iter().partition(|found| needs_a_number(found));
         self.draw_numbers(&numbered).await?;
-        let mut transaction = database::begin(&self.inner.pool).await?;
+        let mut transaction = database::begin(&self.context.pool).await?;
         // one job for a key, however many indices it differs in
         let keys: BTreeSet<&str> = plain.iter().chain(&numbered).map(|found| found.key.as_str()).collect();
         let keys: Vec<&str> = keys.into_iter().collect();
@@ -37,16 +37,16 @@ impl Run<'_> {
         let name = &self.collection.name;
         let seen = differences.iter().filter_map(|found| if let Has::Present(version) = found.has { Some(version) } else { None }).max();
         if let Some(above) = seen {
-            collection::raise_revision(&self.inner.pool, above).await?;
+            collection::raise_revision(&self.context.pool, above).await?;
         }
         let (rows, gone): (Vec<&str>, Vec<&str>) = (of(differences, has_a_row), of(differences, |found| !has_a_row(found)));
         for keys in rows.chunks(TOUCHED) {
-            let mut transaction = database::begin(&self.inner.pool).await?;
+            let mut transaction = database::begin(&self.context.pool).await?;
             collection::draw(&mut transaction, name, keys).await?;
             transaction.commit().await?;
         }
         if !gone.is_empty() {
-            let mut transaction = database::begin(&self.inner.pool).await?;
+            let mut transaction = database::begin(&self.context.pool).await?;
             collection::record_gone(&mut transaction, name, &gone).await?;
             transaction.commit().await?;
         }

@@ -4,6 +4,7 @@ use super::args::{Args, Migrate};
 use super::{End, say};
 use crate::collection::{self, Attached, OfACopy};
 use crate::config::CANARY;
+use crate::context::index_plan;
 use crate::elastic::Done;
 use crate::{Catchword, database, migrate};
 
@@ -79,7 +80,7 @@ async fn dry_run(catchword: &Catchword) -> anyhow::Result<End> {
         for statement in collection::attach_statements(&mut transaction, config).await? {
             say(format_args!("{statement};\n\n"))?;
         }
-        let plan = catchword.index_plan(config, uuid::Uuid::nil())?;
+        let plan = index_plan(&catchword.inner, config, uuid::Uuid::nil())?;
         say(format_args!("-- PUT /{}\n", plan.target().index()))?;
         for line in serde_json::to_string_pretty(&plan.create_request()?)?.lines() {
             say(format_args!("--   {line}\n"))?;
@@ -89,7 +90,7 @@ async fn dry_run(catchword: &Catchword) -> anyhow::Result<End> {
     transaction.rollback().await?;
     eprintln!("nothing was changed; triggers that are in place already are replaced only if they differ");
     // whether it takes the mapping is known when the index is made, which comes before any table is attached
-    if let Err(error) = catchword.check_indices(installation).await {
+    if let Err(error) = migrate::check_indices(&catchword.inner, installation).await {
         eprintln!("catchword migrate would fail: {error}");
         return Ok(End::Not);
     }

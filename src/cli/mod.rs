@@ -118,7 +118,7 @@ async fn check_database(catchword: &Catchword) -> anyhow::Result<()> {
 /// Who is at the terminal, for the journal.
 fn who() -> String {
     let user = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).filter(|user| !user.is_empty());
-    format!("{}@{}", user.unwrap_or_else(|| "unknown".into()), crate::sync::host())
+    format!("{}@{}", user.unwrap_or_else(|| "unknown".into()), crate::host::host())
 }
 
 /// The chain on one line. A cause that its effect already repeats is left out.

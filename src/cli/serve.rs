@@ -9,8 +9,8 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::accept;
-use crate::sync::Worker;
 use crate::telemetry::Telemetry;
+use crate::worker::Worker;
 
 /// Serves until `stop`.
 pub(super) async fn serve(listener: TcpListener, worker: Worker, telemetry: Telemetry, stop: CancellationToken) {

@@ -3,6 +3,7 @@
 use super::args::{Args, Sync};
 use super::{End, print_json, say};
 use crate::printable::printable;
+use crate::sync;
 
 pub(super) async fn run(args: &Args, options: &Sync) -> anyhow::Result<End> {
     // a collection that is refused is named in the outcome, and the others go on
@@ -14,7 +15,7 @@ pub(super) async fn run(args: &Args, options: &Sync) -> anyhow::Result<End> {
     }
     let outcome = if options.drain { catchword.drain("sync", &names).await? } else { catchword.sync("sync", &names).await? };
     if options.drain && outcome.written > 0 {
-        catchword.show(&names).await;
+        sync::show(&catchword.inner, &names).await;
     }
     if options.json {
         print_json(&outcome)?;

@@ -10,7 +10,6 @@ use super::args::{Args, Worker as Options};
 use super::{End, serve};
 use crate::Catchword;
 use crate::metrics::Part;
-use crate::sync::Worker;
 use crate::telemetry::Telemetry;
 
 /// Whoever stops a pod waits 30 s; a batch that is not through by then is released by the end of its connection.
@@ -21,7 +20,7 @@ pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
     let telemetry = Telemetry::start(&catchword, Part::Worker)?;
     super::check_database(&catchword).await?;
     catchword.serve_what_can_be_served().await?;
-    let worker = Worker::new(catchword.clone(), "sync", &[]);
+    let worker = catchword.worker("sync", &[]);
     let stop = CancellationToken::new();
     let listener = tokio::net::TcpListener::bind(options.listen)
         .await

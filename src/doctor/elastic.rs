@@ -6,27 +6,25 @@ use chrono::{DateTime, Utc};
 
 use super::line::{Line, fail, ok, warn};
 use super::postgres::{clock, seconds};
-use crate::Catchword;
 use crate::config::{Environment, Tls};
+use crate::context::Context;
 use crate::elastic::{Answer, Cluster, Error};
 
 /// Somebody waits.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-impl Catchword {
-    pub(super) async fn doctor_elasticsearch(&self, environment: &Environment) -> Result<Vec<Line>, Error> {
-        let asked = Utc::now();
-        let cluster = in_time("ask elasticsearch what it is", self.inner.elastic.cluster()).await?;
-        let answered = Utc::now();
-        let settings = &environment.elasticsearch;
-        let mut lines = vec![version(&cluster), tls(&settings.url, settings.tls, settings.is_remote())];
-        lines.push(match cluster.clock.and_then(DateTime::from_timestamp_millis) {
-            // it is renewed by the server a few times a second
-            Some(theirs) => clock("elasticsearch", seconds(asked, theirs, answered)),
-            None => ok("clock", "these credentials may not ask for it; nothing rests on it"),
-        });
-        Ok(lines)
-    }
+pub(super) async fn doctor_elasticsearch(context: &Context, environment: &Environment) -> Result<Vec<Line>, Error> {
+    let asked = Utc::now();
+    let cluster = in_time("ask elasticsearch what it is", context.elastic.cluster()).await?;
+    let answered = Utc::now();
+    let settings = &environment.elasticsearch;
+    let mut lines = vec![version(&cluster), tls(&settings.url, settings.tls, settings.is_remote())];
+    lines.push(match cluster.clock.and_then(DateTime::from_timestamp_millis) {
+        // it is renewed by the server a few times a second
+        Some(theirs) => clock("elasticsearch", seconds(asked, theirs, answered)),
+        None => ok("clock", "these credentials may not ask for it; nothing rests on it"),
+    });
+    Ok(lines)
 }
 
 /// An answer within some seconds, or that there was none.

@@ -6,63 +6,62 @@ use super::elastic::in_time;
 use super::line::{Line, fail, ok, warn};
 use super::{elastic, mapping};
 use crate::collection::Collection;
-use crate::drift::Drift;
+use crate::config;
+use crate::context::{Context, index_plan};
+use crate::drift::{Drift, drift};
 use crate::elastic::{Actual, Answer, Body, Error, Refresh, Target, Write};
-use crate::{Catchword, config};
 
-impl Catchword {
-    pub(super) async fn doctor_index(&self, collection: &Collection, installation: Uuid) -> Vec<Line> {
-        let mut lines = Vec::new();
-        if let Err(error) = collection.check_targets() {
-            lines.push(fail("names", error.to_string(), "correct `index` or CATCHWORD_INDEX_PREFIX"));
+pub(super) async fn doctor_index(context: &Context, collection: &Collection, installation: Uuid) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if let Err(error) = collection.check_targets() {
+        lines.push(fail("names", error.to_string(), "correct `index` or CATCHWORD_INDEX_PREFIX"));
+    }
+    let config = context.config.served().find(|config| config.name == collection.name);
+    if collection.targets.is_empty() {
+        lines.push(fail("aliases", "there is no index yet", "run: catchword migrate"));
+    }
+    for target in &collection.targets {
+        let owned = context.elastic.belongs(target, &collection.targets, &collection.alias, installation);
+        let owned = in_time("ask whose index it is", owned).await;
+        let is_gone = matches!(owned, Err(Error::NoIndex { .. }));
+        lines.push(aliases(target, owned));
+        if is_gone {
+            continue;
         }
-        let config = self.inner.config.served().find(|config| config.name == collection.name);
-        if collection.targets.is_empty() {
-            lines.push(fail("aliases", "there is no index yet", "run: catchword migrate"));
-        }
-        for target in &collection.targets {
-            let owned = self.inner.elastic.belongs(target, &collection.targets, &collection.alias, installation);
-            let owned = in_time("ask whose index it is", owned).await;
-            let is_gone = matches!(owned, Err(Error::NoIndex { .. }));
-            lines.push(aliases(target, owned));
-            if is_gone {
-                continue;
+        match in_time("look at the index", context.elastic.actual(target.index())).await {
+            // one that a rebuild keeps beside it has the mapping of its own time
+            Ok(actual) => {
+                lines.extend(judge(context, config.filter(|_| Some(target) == collection.readers_target()), target, &actual, installation))
             }
-            match in_time("look at the index", self.inner.elastic.actual(target.index())).await {
-                // one that a rebuild keeps beside it has the mapping of its own time
-                Ok(actual) => {
-                    lines.extend(self.judge(config.filter(|_| Some(target) == collection.readers_target()), target, &actual, installation))
-                }
-                Err(error) => lines.push(fail("settings", error.to_string(), "the worker's credentials need view_index_metadata")),
-            }
+            Err(error) => lines.push(fail("settings", error.to_string(), "the worker's credentials need view_index_metadata")),
         }
-        if let Some(config) = config
-            && let Ok(Ok(drift)) = tokio::time::timeout(elastic::PATIENCE, self.drift(config)).await
-        {
-            lines.push(filled(&drift));
-        }
-        lines.push(self.require_alias(collection).await);
-        lines
     }
+    if let Some(config) = config
+        && let Ok(Ok(drift)) = tokio::time::timeout(elastic::PATIENCE, drift(context, config)).await
+    {
+        lines.push(filled(&drift));
+    }
+    lines.push(try_missing_alias(context, collection).await);
+    lines
+}
 
-    fn judge(&self, config: Option<&config::Collection>, target: &Target, actual: &Actual, installation: Uuid) -> Vec<Line> {
-        let mut lines = settings(target, actual);
-        lines.push(mapping::dynamic(&actual.mappings, target.index()));
-        if let Some(Ok(plan)) = config.map(|config| self.index_plan(config, installation))
-            && let Ok(request) = plan.create_request()
-        {
-            lines.push(mapping::differs(request.get("mappings").unwrap_or(&serde_json::Value::Null), &actual.mappings));
-        }
-        lines
+fn judge(context: &Context, config: Option<&config::Collection>, target: &Target, actual: &Actual, installation: Uuid) -> Vec<Line> {
+    let mut lines = settings(target, actual);
+    lines.push(mapping::dynamic(&actual.mappings, target.index()));
+    if let Some(Ok(plan)) = config.map(|config| index_plan(context, config, installation))
+        && let Ok(request) = plan.create_request()
+    {
+        lines.push(mapping::differs(request.get("mappings").unwrap_or(&serde_json::Value::Null), &actual.mappings));
     }
+    lines
+}
 
-    /// Sends what a worker sends, to an alias that is not there: it must be refused, and must not make an index.
-    async fn require_alias(&self, collection: &Collection) -> Line {
-        let nowhere = Target::new(format!("{}-doctor-{}", collection.alias, Uuid::new_v4().simple()));
-        let write = Write { key: "doctor", version: 1, body: Body::Tombstone };
-        let answers = self.inner.elastic.bulk(&nowhere, &[write], Refresh::No, elastic::PATIENCE).await;
-        require_alias(&nowhere, answers.first())
-    }
+/// Sends what a worker sends, to an alias that is not there: it must be refused, and must not make an index.
+async fn try_missing_alias(context: &Context, collection: &Collection) -> Line {
+    let nowhere = Target::new(format!("{}-doctor-{}", collection.alias, Uuid::new_v4().simple()));
+    let write = Write { key: "doctor", version: 1, body: Body::Tombstone };
+    let answers = context.elastic.bulk(&nowhere, &[write], Refresh::No, elastic::PATIENCE).await;
+    judge_missing_alias(&nowhere, answers.first())
 }
 
 /// Was the index filled by the view as it is?
@@ -88,7 +87,7 @@ fn aliases(target: &Target, owned: Result<(), Error>) -> Line {
     }
 }
 
-fn require_alias(nowhere: &Target, answer: Option<&Answer>) -> Line {
+fn judge_missing_alias(nowhere: &Target, answer: Option<&Answer>) -> Line {
     match answer {
         Some(Answer::Blocked(_)) => ok("require_alias", "a write to a missing alias is refused and makes no index"),
         Some(Answer::Applied) => fail(
@@ -171,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_missing_alias_must_be_refused() {
-        let level = |answer: Option<&Answer>| require_alias(&Target::new("x"), answer).level;
+        let level = |answer: Option<&Answer>| judge_missing_alias(&Target::new("x"), answer).level;
         assert_eq!(level(Some(&Answer::Blocked("no alias".into()))), Level::Ok);
         assert_eq!(level(Some(&Answer::Applied)), Level::Fail);
         assert_eq!(level(Some(&Answer::Denied("403".into()))), Level::Warn);

@@ -19,7 +19,10 @@ use uuid::Uuid;
 
 use crate::collection::{self, Collection};
 use crate::config::{CANARY, Environment};
-use crate::{Catchword, Error, database, migrate};
+use crate::context::Context;
+use crate::{Error, database, migrate};
+use elastic::doctor_elasticsearch;
+use index::doctor_index;
 
 pub use line::{Level, Line, Report};
 use line::{fail, ok};
@@ -34,97 +37,94 @@ const HELLO: Duration = Duration::from_secs(5);
 /// The collections that can be looked at, and whose indices they are.
 type Attached = (Vec<Collection>, Uuid);
 
-impl Catchword {
-    /// Looks at everything. A server that is away is a line, and the other is looked at all the same.
-    pub async fn doctor(&self, environment: &Environment) -> Report {
-        let mut report = Report::default();
-        let looked = tokio::time::timeout(POSTGRES, self.doctor_postgres(environment, &mut report)).await;
-        let attached = match looked {
-            Ok(Ok(attached)) => attached,
-            Ok(Err(error)) => {
-                report.unseen.push(format!("postgres, and what is in it: {error}"));
-                None
-            }
-            Err(_) => {
-                report.unseen.push("postgres: it does not answer any more".into());
-                None
-            }
-        };
-        match self.doctor_elasticsearch(environment).await {
-            Ok(lines) => report.add("elasticsearch", lines),
-            Err(error) => {
-                report.add("elasticsearch", [fail("answers", error.to_string(), "start it, or correct ELASTICSEARCH_URL")]);
-                report.unseen.push("elasticsearch, and the indices in it".into());
-                return report;
-            }
+/// Looks at everything. A server that is away is a line, and the other is looked at all the same.
+pub(crate) async fn doctor(context: &Context, environment: &Environment) -> Report {
+    let mut report = Report::default();
+    let looked = tokio::time::timeout(POSTGRES, doctor_postgres(context, environment, &mut report)).await;
+    let attached = match looked {
+        Ok(Ok(attached)) => attached,
+        Ok(Err(error)) => {
+            report.unseen.push(format!("postgres, and what is in it: {error}"));
+            None
         }
-        if let Some((collections, installation)) = attached {
-            for collection in &collections {
-                let lines = self.doctor_index(collection, installation).await;
-                report.add(&format!("{} index", collection.name), lines);
-            }
+        Err(_) => {
+            report.unseen.push("postgres: it does not answer any more".into());
+            None
         }
-        report
+    };
+    match doctor_elasticsearch(context, environment).await {
+        Ok(lines) => report.add("elasticsearch", lines),
+        Err(error) => {
+            report.add("elasticsearch", [fail("answers", error.to_string(), "start it, or correct ELASTICSEARCH_URL")]);
+            report.unseen.push("elasticsearch, and the indices in it".into());
+            return report;
+        }
     }
+    if let Some((collections, installation)) = attached {
+        for collection in &collections {
+            let lines = doctor_index(context, collection, installation).await;
+            report.add(&format!("{} index", collection.name), lines);
+        }
+    }
+    report
+}
 
-    /// None: there is no schema to look into.
-    async fn doctor_postgres(&self, environment: &Environment, report: &mut Report) -> Result<Option<Attached>, Error> {
-        let hello = tokio::time::timeout(HELLO, database::beside(&self.inner.pool, STATEMENT)).await;
-        let mut connection = match hello {
-            Ok(Ok(connection)) => connection,
-            Ok(Err(error)) => return Err(away(report, error.to_string())),
-            Err(_) => return Err(away(report, "it does not answer within 5 s".into())),
-        };
-        let connection = &mut connection;
-        report.add("postgres", postgres::look(connection, environment, &self.inner.config).await?);
-        match migrate::check_version(connection).await {
-            Ok(()) => report.add("schema", [ok("version", "the schema catchword is this version's")]),
-            Err(Error::Schema(why)) => {
+/// None: there is no schema to look into.
+async fn doctor_postgres(context: &Context, environment: &Environment, report: &mut Report) -> Result<Option<Attached>, Error> {
+    let hello = tokio::time::timeout(HELLO, database::beside(&context.pool, STATEMENT)).await;
+    let mut connection = match hello {
+        Ok(Ok(connection)) => connection,
+        Ok(Err(error)) => return Err(away(report, error.to_string())),
+        Err(_) => return Err(away(report, "it does not answer within 5 s".into())),
+    };
+    let connection = &mut connection;
+    report.add("postgres", postgres::look(connection, environment, &context.config).await?);
+    match migrate::check_version(connection).await {
+        Ok(()) => report.add("schema", [ok("version", "the schema catchword is this version's")]),
+        Err(Error::Schema(why)) => {
+            let (says, fix) = why.rsplit_once("; ").unwrap_or((&why, "run: catchword migrate"));
+            report.add("schema", [fail("version", says, fix)]);
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    }
+    let (rights, sees_the_queue) = rights::look(connection).await?;
+    if !sees_the_queue {
+        report.add("rights", rights);
+        report.unseen.push("tables, views, indices and the queue: this role is a service's; run it as a worker or an operator".into());
+        return Ok(None);
+    }
+    report.add("schema", schema::look(connection).await?);
+    report.add("rights", rights);
+    let mut collections = Vec::new();
+    for config in context.config.served() {
+        let group = format!("{} table", config.name);
+        match collection::load(connection, config, &context.prefix).await {
+            Ok(collection) => {
+                report.add(&group, table::look(connection, config, &collection).await?);
+                // what is missing was said of the table; whatever else needs it cannot be told
+                let broken = |error: &Error| error.sqlstate().is_some() && !collection.problems.is_empty();
+                match trial::look(connection, &collection).await {
+                    Err(error) if broken(&error) => {}
+                    lines => report.add(&group, lines?),
+                }
+                let lines = match view::look(connection, config, &collection, &context.config).await {
+                    Err(error) if broken(&error) => vec![fail("shape", error.to_string(), "fix what is said of the table first")],
+                    lines => lines?,
+                };
+                report.add(&format!("{} view", config.name), lines);
+                collections.push(collection);
+            }
+            Err(Error::Refused(why)) => {
                 let (says, fix) = why.rsplit_once("; ").unwrap_or((&why, "run: catchword migrate"));
-                report.add("schema", [fail("version", says, fix)]);
-                return Ok(None);
+                report.add(&group, [fail("attached", says, fix)]);
             }
             Err(error) => return Err(error),
         }
-        let (rights, sees_the_queue) = rights::look(connection).await?;
-        if !sees_the_queue {
-            report.add("rights", rights);
-            report.unseen.push("tables, views, indices and the queue: this role is a service's; run it as a worker or an operator".into());
-            return Ok(None);
-        }
-        report.add("schema", schema::look(connection).await?);
-        report.add("rights", rights);
-        let mut collections = Vec::new();
-        for config in self.inner.config.served() {
-            let group = format!("{} table", config.name);
-            match collection::load(connection, config, &self.inner.prefix).await {
-                Ok(collection) => {
-                    report.add(&group, table::look(connection, config, &collection).await?);
-                    // what is missing was said of the table; whatever else needs it cannot be told
-                    let broken = |error: &Error| error.sqlstate().is_some() && !collection.problems.is_empty();
-                    match trial::look(connection, &collection).await {
-                        Err(error) if broken(&error) => {}
-                        lines => report.add(&group, lines?),
-                    }
-                    let lines = match view::look(connection, config, &collection, &self.inner.config).await {
-                        Err(error) if broken(&error) => vec![fail("shape", error.to_string(), "fix what is said of the table first")],
-                        lines => lines?,
-                    };
-                    report.add(&format!("{} view", config.name), lines);
-                    collections.push(collection);
-                }
-                Err(Error::Refused(why)) => {
-                    let (says, fix) = why.rsplit_once("; ").unwrap_or((&why, "run: catchword migrate"));
-                    report.add(&group, [fail("attached", says, fix)]);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        let names: Vec<String> =
-            self.inner.config.collections.iter().map(|config| config.name.clone()).chain([CANARY.to_owned()]).collect();
-        report.add("work", work::look(connection, &names).await?);
-        Ok(Some((collections, collection::installation(connection).await?)))
     }
+    let names: Vec<String> = context.config.collections.iter().map(|config| config.name.clone()).chain([CANARY.to_owned()]).collect();
+    report.add("work", work::look(connection, &names).await?);
+    Ok(Some((collections, collection::installation(connection).await?)))
 }
 
 fn away(report: &mut Report, why: String) -> Error {

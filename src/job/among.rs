@@ -7,12 +7,11 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::Error;
-use crate::collection::Collection;
 
-/// Which of these keys a job will look at: their own, or the touch of a related row that they refer to.
-pub async fn open_among(connection: &mut PgConnection, collection: &Collection, keys: &[&str]) -> Result<HashSet<String>, Error> {
-    let fit: Vec<&str> = keys.iter().copied().filter(|key| collection.key_type.fault(key).is_none()).collect();
-    let open = sqlx::query_scalar(include_str!("open_among.sql")).bind(&collection.name).bind(keys).bind(fit);
+/// Which of these keys a job will look at: their own, or the touch of a related row that they refer to. `fit`: those among them that can
+/// be keys of the collection.
+pub async fn open_among(connection: &mut PgConnection, collection: &str, keys: &[&str], fit: &[&str]) -> Result<HashSet<String>, Error> {
+    let open = sqlx::query_scalar(include_str!("open_among.sql")).bind(collection).bind(keys).bind(fit);
     let found: Vec<String> = open.fetch_one(connection).await?;
     Ok(found.into_iter().collect())
 }

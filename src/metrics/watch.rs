@@ -14,10 +14,11 @@ use super::names::{
 use super::reading::Reading;
 use super::{process, record};
 use crate::audit::Kind;
+use crate::context::Context;
+use crate::health::{Scope, State};
 use crate::job::Census;
 use crate::rebuild::{Stage, Standing};
-use crate::sync::{Scope, State};
-use crate::{Catchword, Inner, config};
+use crate::{Catchword, config};
 
 /// When the last pass succeeded, in seconds of this machine's clock: Prometheus compares it with its own.
 pub(super) static LAST_PASS_AT: AtomicU64 = AtomicU64::new(0);
@@ -45,11 +46,11 @@ pub fn watch(catchword: &Catchword, part: Part) {
     CPU.watch(|say| process::cpu_seconds().into_iter().for_each(|seconds| say(seconds, &[])));
     ask(&UP, catchword, |inner, say| {
         say(f64::from(inner.gauges.postgres_is_up()), &[KeyValue::new("server", "postgres")]);
-        say(f64::from(inner.breakers.answers()), &[KeyValue::new("server", "elasticsearch")]);
+        say(f64::from(inner.health.breakers.answers()), &[KeyValue::new("server", "elasticsearch")]);
     });
     let scopes = names.clone();
     ask(&BREAKER, catchword, move |inner, say| {
-        let open = |scope| f64::from(inner.breakers.state(scope) != State::Closed);
+        let open = |scope| f64::from(inner.health.breakers.state(scope) != State::Closed);
         say(open(Scope::Cluster), &[KeyValue::new("scope", "cluster")]);
         for name in &scopes {
             say(open(Scope::Collection(name)), &[KeyValue::new("scope", name.clone())]);
@@ -57,7 +58,7 @@ pub fn watch(catchword: &Catchword, part: Part) {
     });
     let blocked = names.clone();
     ask(&BLOCKED, catchword, move |inner, say| {
-        let troubles = inner.troubles();
+        let troubles = inner.health.faults.worst();
         for name in &blocked {
             say(f64::from(troubles.contains_key(name)), &[collection(name)]);
         }
@@ -172,8 +173,8 @@ fn watch_the_audits(catchword: &Catchword) {
 type Say<'a> = &'a mut dyn FnMut(f64, &[KeyValue]);
 
 /// Asks this process. A handle that is gone has nothing to say.
-fn ask(level: &Level, catchword: &Catchword, say_of: impl Fn(&Inner, Say) + Send + Sync + 'static) {
-    let inner: Weak<Inner> = std::sync::Arc::downgrade(&catchword.inner);
+fn ask(level: &Level, catchword: &Catchword, say_of: impl Fn(&Context, Say) + Send + Sync + 'static) {
+    let inner: Weak<Context> = std::sync::Arc::downgrade(&catchword.inner);
     level.watch(move |say| {
         if let Some(inner) = inner.upgrade() {
             say_of(&inner, say);

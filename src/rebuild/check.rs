@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use super::{Rebuild, Request, row};
 use crate::collection::{self, Collection};
+use crate::context::{Context, index_plan};
 use crate::elastic::{self, IndexPlan, Room, Target};
-use crate::{Catchword, Error, crash, reindex};
+use crate::{Error, crash, reindex};
 
 /// What a rebuild would do.
 #[derive(Clone, Debug, Serialize)]
@@ -24,94 +25,92 @@ pub struct Plan {
     mapping: Value,
 }
 
-impl Catchword {
-    /// Looks at everything that could stand in the way, and changes nothing.
-    pub async fn plan_rebuild(&self, request: &Request) -> Result<Plan, Error> {
-        let (collection, plan) = self.rebuildable(request).await?;
-        let Some(old) = collection.readers_target().cloned() else {
-            return Err(Error::Refused(format!("collection {} has no index yet; run: catchword migrate", collection.name)));
-        };
-        self.check_alias(&collection, &plan, &old).await?;
-        let room = self.inner.elastic.room_beside(&old).await?;
-        if !room.is_enough() {
+/// Looks at everything that could stand in the way, and changes nothing.
+pub(crate) async fn plan_rebuild(context: &Context, request: &Request) -> Result<Plan, Error> {
+    let (collection, plan) = rebuildable(context, request).await?;
+    let Some(old) = collection.readers_target().cloned() else {
+        return Err(Error::Refused(format!("collection {} has no index yet; run: catchword migrate", collection.name)));
+    };
+    check_alias(context, &collection, &plan, &old).await?;
+    let room = context.elastic.room_beside(&old).await?;
+    if !room.is_enough() {
+        return Err(Error::Refused(format!(
+            "a second copy of {old} takes {}, and {} can be written before the disks are full; make room, or add a node",
+            bytes(room.needed),
+            bytes(room.free)
+        )));
+    }
+    let anew = collection.view_changed;
+    let keys = reindex::Request { collection: collection.name.clone(), hidden: true, ..reindex::Request::default() };
+    Ok(Plan {
+        keys: reindex::count(&context.pool, &keys).await?,
+        new_index: context.elastic.next_index(&collection.alias, &old).await?.index().to_owned(),
+        old_index: old.index().to_owned(),
+        collection: collection.name,
+        alias: collection.alias,
+        anew,
+        room,
+        mapping: plan.mapping,
+    })
+}
+
+/// Writes a rebuild down, after the last look at what could stand in its way.
+pub(super) async fn begin_rebuild(context: &Context, request: &Request) -> Result<Rebuild, Error> {
+    let plan = plan_rebuild(context, request).await?;
+    check_keys(context, &request.collection).await?;
+    let id = row::begin(&context.pool, request, &Target::new(&plan.new_index), &plan.mapping).await?;
+    crash::point("rebuild-begun");
+    row::read(&context.pool, id).await
+}
+
+/// The collection, if it can be worked on, and its new index.
+async fn rebuildable(context: &Context, request: &Request) -> Result<(Collection, IndexPlan), Error> {
+    let config = context.config.collection(Some(&request.collection))?;
+    let mut connection = context.pool.acquire().await?;
+    let collection = collection::load(&mut connection, config, &context.prefix).await?;
+    collection.check_targets()?;
+    let name = &collection.name;
+    if let Some(problem) = collection::problems(&mut connection, config).await?.first() {
+        return Err(Error::Refused(format!("collection {name}: {problem}; run: catchword migrate")));
+    }
+    if let Some(why) = &collection.paused {
+        return Err(Error::Refused(format!("collection {name} is paused {why}; go on with it first: catchword resume {name}")));
+    }
+    let installation = collection::installation(&mut connection).await?;
+    let mut plan = index_plan(context, config, installation)?;
+    if let Some(mapping) = &request.mapping {
+        plan.mapping = mapping.clone();
+    }
+    plan.create_request()?;
+    Ok((collection, plan))
+}
+
+/// The alias must lead to the index that the collection is kept in, which must be ours.
+async fn check_alias(context: &Context, collection: &Collection, plan: &IndexPlan, old: &Target) -> Result<(), Error> {
+    match context.elastic.readers_see(&collection.alias).await? {
+        Some(seen) if seen == *old => {}
+        Some(other) => {
             return Err(Error::Refused(format!(
-                "a second copy of {old} takes {}, and {} can be written before the disks are full; make room, or add a node",
-                bytes(room.needed),
-                bytes(room.free)
+                "the alias {} leads to {other}, and collection {} is kept in {old}: somebody moved it; move it back first",
+                collection.alias, collection.name
             )));
         }
-        let anew = collection.view_changed;
-        let keys = reindex::Request { collection: collection.name.clone(), hidden: true, ..reindex::Request::default() };
-        Ok(Plan {
-            keys: reindex::count(&self.inner.pool, &keys).await?,
-            new_index: self.inner.elastic.next_index(&collection.alias, &old).await?.index().to_owned(),
-            old_index: old.index().to_owned(),
-            collection: collection.name,
-            alias: collection.alias,
-            anew,
-            room,
-            mapping: plan.mapping,
-        })
+        None => return Err(elastic::Error::NoAlias { alias: collection.alias.clone(), index: old.index().to_owned() }.into()),
     }
+    Ok(context.elastic.belongs(old, &collection.targets, &collection.alias, plan.installation).await?)
+}
 
-    /// Writes a rebuild down, after the last look at what could stand in its way.
-    pub(super) async fn begin_rebuild(&self, request: &Request) -> Result<Rebuild, Error> {
-        let plan = self.plan_rebuild(request).await?;
-        self.check_keys(&request.collection).await?;
-        let id = row::begin(&self.inner.pool, request, &Target::new(&plan.new_index), &plan.mapping).await?;
-        crash::point("rebuild-begun");
-        row::read(&self.inner.pool, id).await
-    }
-
-    /// The collection, if it can be worked on, and its new index.
-    async fn rebuildable(&self, request: &Request) -> Result<(Collection, IndexPlan), Error> {
-        let config = self.inner.config.collection(Some(&request.collection))?;
-        let mut connection = self.inner.pool.acquire().await?;
-        let collection = collection::load(&mut connection, config, &self.inner.prefix).await?;
-        collection.check_targets()?;
-        let name = &collection.name;
-        if let Some(problem) = collection::problems(&mut connection, config).await?.first() {
-            return Err(Error::Refused(format!("collection {name}: {problem}; run: catchword migrate")));
-        }
-        if let Some(why) = &collection.paused {
-            return Err(Error::Refused(format!("collection {name} is paused {why}; go on with it first: catchword resume {name}")));
-        }
-        let installation = collection::installation(&mut connection).await?;
-        let mut plan = self.index_plan(config, installation)?;
-        if let Some(mapping) = &request.mapping {
-            plan.mapping = mapping.clone();
-        }
-        plan.create_request()?;
-        Ok((collection, plan))
-    }
-
-    /// The alias must lead to the index that the collection is kept in, which must be ours.
-    async fn check_alias(&self, collection: &Collection, plan: &IndexPlan, old: &Target) -> Result<(), Error> {
-        match self.inner.elastic.readers_see(&collection.alias).await? {
-            Some(seen) if seen == *old => {}
-            Some(other) => {
-                return Err(Error::Refused(format!(
-                    "the alias {} leads to {other}, and collection {} is kept in {old}: somebody moved it; move it back first",
-                    collection.alias, collection.name
-                )));
-            }
-            None => return Err(elastic::Error::NoAlias { alias: collection.alias.clone(), index: old.index().to_owned() }.into()),
-        }
-        Ok(self.inner.elastic.belongs(old, &collection.targets, &collection.alias, plan.installation).await?)
-    }
-
-    /// A view that returns a key twice has two documents for one place: which of them is in the index would be chance.
-    async fn check_keys(&self, name: &str) -> Result<(), Error> {
-        let config = self.inner.config.collection(Some(name))?;
-        let mut connection = self.inner.pool.acquire().await?;
-        let collection = collection::load(&mut connection, config, &self.inner.prefix).await?;
-        match collection.doubled_key(&mut connection).await? {
-            None => Ok(()),
-            Some(key) => Err(Error::Refused(format!(
-                "the view {} returns the key {key} more than once, and an index holds one document for it; make its keys unique",
-                config.view
-            ))),
-        }
+/// A view that returns a key twice has two documents for one place: which of them is in the index would be chance.
+async fn check_keys(context: &Context, name: &str) -> Result<(), Error> {
+    let config = context.config.collection(Some(name))?;
+    let mut connection = context.pool.acquire().await?;
+    let collection = collection::load(&mut connection, config, &context.prefix).await?;
+    match collection.doubled_key(&mut connection).await? {
+        None => Ok(()),
+        Some(key) => Err(Error::Refused(format!(
+            "the view {} returns the key {key} more than once, and an index holds one document for it; make its keys unique",
+            config.view
+        ))),
     }
 }
 

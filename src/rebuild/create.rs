@@ -1,6 +1,7 @@
 //! The new index, beside the one that readers see.
 
 use super::{Rebuild, Run, Stage, row};
+use crate::context::index_plan;
 use crate::elastic::{self, Answer, IndexPlan};
 use crate::{Error, collection, crash};
 
@@ -23,9 +24,9 @@ impl Run<'_> {
 
     /// The index as the file of settings and mappings said when the rebuild began.
     pub(super) async fn index_plan(&self, rebuild: &Rebuild) -> Result<IndexPlan, Error> {
-        let inner = &self.catchword.inner;
-        let config = inner.config.collection(Some(&rebuild.collection))?;
-        let installation = collection::installation(&mut *inner.pool.acquire().await?).await?;
-        Ok(IndexPlan { mapping: rebuild.mapping.clone(), ..self.catchword.index_plan(config, installation)? })
+        let context = self.context;
+        let config = context.config.collection(Some(&rebuild.collection))?;
+        let installation = collection::installation(&mut *context.pool.acquire().await?).await?;
+        Ok(IndexPlan { mapping: rebuild.mapping.clone(), ..index_plan(self.context, config, installation)? })
     }
 }

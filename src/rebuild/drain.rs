@@ -5,9 +5,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Rebuild, Run, Stage};
+use crate::compare::compare;
 use crate::elastic::Has;
 use crate::job::{self, Place};
-use crate::sync::{Outcome, Trial, compare};
+use crate::outcome::Outcome;
+use crate::sync::{self, Trial};
 use crate::{Error, collection};
 
 /// How often pauses, triggers and targets are read anew.
@@ -31,9 +33,9 @@ impl Run<'_> {
             }
             let outcome = if looked_around.is_none_or(|at| at.elapsed() > LOOK_AROUND) {
                 looked_around = Some(Instant::now());
-                self.catchword.sync("rebuild", &[name]).await?
+                sync::sync(self.context, "rebuild", &[name]).await?
             } else {
-                self.catchword.pass("rebuild", &[name], Trial::Over, self.stop).await?
+                sync::pass(self.context, "rebuild", &[name], Trial::Over, self.stop).await?
             };
             let open = job::open_of_tag(&mut *self.pool().acquire().await?, name, &tag, rebuild.base).await?;
             self.say(rebuild.stage, Some(open.progress(rebuild.scheduled)), self.waits_for(name, &outcome));
@@ -55,23 +57,23 @@ impl Run<'_> {
     }
 
     fn waits_for(&self, name: &str, outcome: &Outcome) -> Option<String> {
-        let known = self.catchword.inner.troubles().remove(name);
+        let known = self.context.health.faults.worst().remove(name);
         known.or_else(|| outcome.breaker.clone()).or_else(|| outcome.blocked.get(name).cloned())
     }
 
     /// What does not move is refused: by the new index, or by the old one, which then only waits to be dropped.
     async fn check_what_is_stuck(&self, rebuild: &Rebuild, outcome: &Outcome) -> Result<(), Error> {
-        let inner = &self.catchword.inner;
-        let config = inner.config.collection(Some(&rebuild.collection))?;
-        let mut connection = inner.pool.acquire().await?;
-        let collection = collection::load(&mut connection, config, &inner.prefix).await?;
+        let context = self.context;
+        let config = context.config.collection(Some(&rebuild.collection))?;
+        let mut connection = context.pool.acquire().await?;
+        let collection = collection::load(&mut connection, config, &context.prefix).await?;
         let (new, mut place, mut lacking, mut example) = (rebuild.new_target(), Place::TOP, 0, None);
         loop {
             let page = job::of_tag(&mut connection, &rebuild.collection, &rebuild.tag(), place, PAGE).await?;
             let Some(last) = page.last() else { break };
             place = Place::behind(last);
             let keys: Vec<&str> = page.iter().map(|job| job.key.as_str()).filter(|key| collection.key_type.fault(key).is_none()).collect();
-            let seen = inner
+            let seen = context
                 .elastic
                 .look(&new, &keys, LOOK)
                 .await

@@ -37,10 +37,10 @@ impl Run<'_> {
     /// Where the view changed since the old index was filled, equal numbers would be two documents: then everything is written anew, to
     /// both.
     async fn start_filling(&self, rebuild: &Rebuild) -> Result<i64, Error> {
-        let inner = &self.catchword.inner;
-        let config = inner.config.collection(Some(&rebuild.collection))?;
-        let mut connection = inner.pool.acquire().await?;
-        let collection = collection::load(&mut connection, config, &inner.prefix).await?;
+        let context = self.context;
+        let config = context.config.collection(Some(&rebuild.collection))?;
+        let mut connection = context.pool.acquire().await?;
+        let collection = collection::load(&mut connection, config, &context.prefix).await?;
         let anew = collection.view_changed;
         drop(connection);
         let whole = reindex::Request {

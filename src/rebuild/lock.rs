@@ -1,10 +1,11 @@
 //! One process at a time works on the rebuild of a collection. The lock is its connection's: a kill frees it at once.
 
+use crate::Error;
 use crate::alone::{Alone, Holder};
-use crate::{Catchword, Error};
+use crate::context::Context;
 
-pub(super) async fn take(catchword: &Catchword, collection: &str) -> Result<Alone, Error> {
-    take_or_see(catchword, collection).await?.map_err(|holder| {
+pub(super) async fn take(context: &Context, collection: &str) -> Result<Alone, Error> {
+    take_or_see(context, collection).await?.map_err(|holder| {
         Error::Refused(format!(
             "a rebuild of {collection} is being worked on by another process: {holder}; wait for it, or stop it first; see: catchword status"
         ))
@@ -12,15 +13,15 @@ pub(super) async fn take(catchword: &Catchword, collection: &str) -> Result<Alon
 }
 
 /// None: another process has it. A stranger's lock is an error.
-pub(super) async fn try_take(catchword: &Catchword, collection: &str) -> Result<Option<Alone>, Error> {
-    match take_or_see(catchword, collection).await? {
+pub(super) async fn try_take(context: &Context, collection: &str) -> Result<Option<Alone>, Error> {
+    match take_or_see(context, collection).await? {
         Ok(alone) => Ok(Some(alone)),
         Err(holder) => holder.refuse_stranger(&format!("the rebuild of {collection}")).map(|()| None),
     }
 }
 
-async fn take_or_see(catchword: &Catchword, collection: &str) -> Result<Result<Alone, Holder>, Error> {
+async fn take_or_see(context: &Context, collection: &str) -> Result<Result<Alone, Holder>, Error> {
     // taken out of the pool: whoever borrowed it next would hold the lock
-    let connection = catchword.inner.pool.acquire().await?.detach();
+    let connection = context.pool.acquire().await?.detach();
     Alone::take(connection, &format!("catchword.rebuild {collection}")).await
 }

@@ -23,10 +23,15 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use check::Plan;
+use check::begin_rebuild;
+pub(crate) use check::plan_rebuild;
+pub(crate) use row::unfinished_rebuild;
 pub use row::{LONGEST_KEEP, Rebuild, Stage, unfinished};
 pub use standing::{Standing, standing};
+pub(crate) use tend::tend_rebuilds;
 
-use crate::{Catchword, Error, crash};
+use crate::context::Context;
+use crate::{Error, crash};
 
 /// What is to be rebuilt.
 #[derive(Clone, Debug)]
@@ -55,70 +60,68 @@ pub type Watch<'a> = &'a (dyn Fn(&Progress) + Sync);
 
 /// A rebuild under way, and who follows it.
 struct Run<'a> {
-    catchword: &'a Catchword,
+    context: &'a Context,
     who: &'a str,
     watch: Watch<'a>,
     stop: &'a CancellationToken,
 }
 
-impl Catchword {
-    /// Rebuilds the index of a collection, or goes on with a rebuild that was cut short. It works the queue itself, so no worker has to
-    /// run; those that do help. Returns when readers see the new index, and the old one is kept (or dropped, if it is to be kept for no
-    /// time).
-    pub async fn rebuild(&self, request: &Request, watch: Watch<'_>, stop: &CancellationToken) -> Result<Rebuild, Error> {
-        let _lock = lock::take(self, &request.collection).await?;
-        let found = self.unfinished_rebuild(&request.collection).await?;
-        let rebuild = match found {
-            Some(found) => found.goes_on(request)?,
-            None => self.begin_rebuild(request).await?,
-        };
-        Run { catchword: self, who: &request.who, watch, stop }.to_the_end(rebuild).await
-    }
+/// Rebuilds the index of a collection, or goes on with a rebuild that was cut short. It works the queue itself, so no worker has to
+/// run; those that do help. Returns when readers see the new index, and the old one is kept (or dropped, if it is to be kept for no
+/// time).
+pub(crate) async fn rebuild(context: &Context, request: &Request, watch: Watch<'_>, stop: &CancellationToken) -> Result<Rebuild, Error> {
+    let _lock = lock::take(context, &request.collection).await?;
+    let found = unfinished_rebuild(context, &request.collection).await?;
+    let rebuild = match found {
+        Some(found) => found.goes_on(request)?,
+        None => begin_rebuild(context, request).await?,
+    };
+    Run { context, who: &request.who, watch, stop }.to_the_end(rebuild).await
+}
 
-    /// Swaps back to the index that readers saw before, which was kept in step; once more, and they see the new one again.
-    pub async fn rebuild_back(&self, collection: &str, who: &str) -> Result<Rebuild, Error> {
-        let _lock = lock::take(self, collection).await?;
-        let rebuild = self.need_rebuild(collection).await?;
-        let run = Run { catchword: self, who, watch: &|_| (), stop: &CancellationToken::new() };
-        match rebuild.stage {
-            Stage::Keep => run.check_kept(&rebuild).await?,
-            Stage::Back => {}
-            stage => return Err(stage.cannot("go back", collection)),
-        }
-        if rebuild.stage == Stage::Keep {
-            run.step(&rebuild, Stage::Back).await?;
-        }
-        run.swap(&self.need_rebuild(collection).await?).await?;
-        self.need_rebuild(collection).await
+/// Swaps back to the index that readers saw before, which was kept in step; once more, and they see the new one again.
+pub(crate) async fn rebuild_back(context: &Context, collection: &str, who: &str) -> Result<Rebuild, Error> {
+    let _lock = lock::take(context, collection).await?;
+    let rebuild = need_rebuild(context, collection).await?;
+    let run = Run { context, who, watch: &|_| (), stop: &CancellationToken::new() };
+    match rebuild.stage {
+        Stage::Keep => run.check_kept(&rebuild).await?,
+        Stage::Back => {}
+        stage => return Err(stage.cannot("go back", collection)),
     }
+    if rebuild.stage == Stage::Keep {
+        run.step(&rebuild, Stage::Back).await?;
+    }
+    run.swap(&need_rebuild(context, collection).await?).await?;
+    need_rebuild(context, collection).await
+}
 
-    /// Undoes a rebuild that is not swapped in yet: the new index is dropped.
-    pub async fn rebuild_abort(&self, collection: &str, who: &str) -> Result<Rebuild, Error> {
-        let _lock = lock::take(self, collection).await?;
-        let rebuild = self.need_rebuild(collection).await?;
-        let run = Run { catchword: self, who, watch: &|_| (), stop: &CancellationToken::new() };
-        run.abort(&rebuild).await?;
-        Ok(rebuild)
-    }
+/// Undoes a rebuild that is not swapped in yet: the new index is dropped.
+pub(crate) async fn rebuild_abort(context: &Context, collection: &str, who: &str) -> Result<Rebuild, Error> {
+    let _lock = lock::take(context, collection).await?;
+    let rebuild = need_rebuild(context, collection).await?;
+    let run = Run { context, who, watch: &|_| (), stop: &CancellationToken::new() };
+    run.abort(&rebuild).await?;
+    Ok(rebuild)
+}
 
-    /// Drops the index that is kept and that readers do not see, before its time. It cannot be undone.
-    pub async fn rebuild_drop(&self, collection: &str, who: &str) -> Result<Rebuild, Error> {
-        let _lock = lock::take(self, collection).await?;
-        let rebuild = self.need_rebuild(collection).await?;
-        let run = Run { catchword: self, who, watch: &|_| (), stop: &CancellationToken::new() };
-        match rebuild.stage {
-            Stage::Keep | Stage::Drop => run.drop_kept(&rebuild).await?,
-            stage => return Err(stage.cannot("drop the old index", collection)),
-        }
-        Ok(rebuild)
+/// Drops the index that is kept and that readers do not see, before its time. It cannot be undone.
+pub(crate) async fn rebuild_drop(context: &Context, collection: &str, who: &str) -> Result<Rebuild, Error> {
+    let _lock = lock::take(context, collection).await?;
+    let rebuild = need_rebuild(context, collection).await?;
+    let run = Run { context, who, watch: &|_| (), stop: &CancellationToken::new() };
+    match rebuild.stage {
+        Stage::Keep | Stage::Drop => run.drop_kept(&rebuild).await?,
+        stage => return Err(stage.cannot("drop the old index", collection)),
     }
+    Ok(rebuild)
+}
 
-    async fn need_rebuild(&self, collection: &str) -> Result<Rebuild, Error> {
-        let found = self.unfinished_rebuild(collection).await?;
-        found.ok_or_else(|| {
-            Error::Refused(format!("no rebuild of {collection} is under way, and no old index of it is kept; see: catchword status"))
-        })
-    }
+async fn need_rebuild(context: &Context, collection: &str) -> Result<Rebuild, Error> {
+    let found = unfinished_rebuild(context, collection).await?;
+    found.ok_or_else(|| {
+        Error::Refused(format!("no rebuild of {collection} is under way, and no old index of it is kept; see: catchword status"))
+    })
 }
 
 impl Run<'_> {
@@ -178,10 +181,10 @@ impl Run<'_> {
     }
 
     fn pool(&self) -> &sqlx::PgPool {
-        &self.catchword.inner.pool
+        &self.context.pool
     }
 
     fn elastic(&self) -> &crate::elastic::Elastic {
-        &self.catchword.inner.elastic
+        &self.context.elastic
     }
 }

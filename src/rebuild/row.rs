@@ -9,8 +9,9 @@ use serde_json::Value;
 use sqlx::{FromRow, PgConnection, PgPool};
 
 use super::Request;
+use crate::Error;
+use crate::context::Context;
 use crate::elastic::Target;
-use crate::{Catchword, Error};
 
 /// Where a rebuild is, in the order of the story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, sqlx::Type)]
@@ -161,12 +162,10 @@ impl Rebuild {
     }
 }
 
-impl Catchword {
-    /// The rebuild of a collection that is not over, if there is one.
-    pub async fn unfinished_rebuild(&self, collection: &str) -> Result<Option<Rebuild>, Error> {
-        let mut connection = self.inner.pool.acquire().await?;
-        Ok(unfinished(&mut connection, &[collection]).await?.into_iter().next())
-    }
+/// The rebuild of a collection that is not over, if there is one.
+pub(crate) async fn unfinished_rebuild(context: &Context, collection: &str) -> Result<Option<Rebuild>, Error> {
+    let mut connection = context.pool.acquire().await?;
+    Ok(unfinished(&mut connection, &[collection]).await?.into_iter().next())
 }
 
 /// The rebuilds of these collections that are not over.

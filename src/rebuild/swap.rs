@@ -86,7 +86,7 @@ impl Run<'_> {
     }
 
     pub(super) fn alias(&self, rebuild: &Rebuild) -> Result<String, Error> {
-        let inner = &self.catchword.inner;
-        Ok(format!("{}{}", inner.prefix, inner.config.collection(Some(&rebuild.collection))?.index))
+        let context = self.context;
+        Ok(format!("{}{}", context.prefix, context.config.collection(Some(&rebuild.collection))?.index))
     }
 }

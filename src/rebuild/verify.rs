@@ -2,7 +2,7 @@
 
 use super::{Rebuild, Run, Stage};
 use crate::audit::{self, Kind, Report};
-use crate::{Error, collection, job};
+use crate::{Error, collection, job, sync};
 
 /// Audits before it is said that the new index does not come in step: what the first finds is scheduled, and the next one looks again.
 const AUDITS: u32 = 3;
@@ -27,7 +27,7 @@ impl Run<'_> {
             if audit == AUDITS {
                 break;
             }
-            self.catchword.drain("rebuild", &[&rebuild.collection]).await?;
+            sync::drain(self.context, "rebuild", &[&rebuild.collection]).await?;
             found = self.audit(rebuild).await?;
         }
         Err(out_of_step(rebuild, &found))
@@ -45,9 +45,9 @@ impl Run<'_> {
 
     /// A view that changed while the new index was filled has left documents of both definitions in it, under numbers that agree.
     async fn refuse_two_views(&self, rebuild: &Rebuild) -> Result<(), Error> {
-        let inner = &self.catchword.inner;
-        let config = inner.config.collection(Some(&rebuild.collection))?;
-        let changed = collection::load(&mut *inner.pool.acquire().await?, config, &inner.prefix).await?.view_changed;
+        let context = self.context;
+        let config = context.config.collection(Some(&rebuild.collection))?;
+        let changed = collection::load(&mut *context.pool.acquire().await?, config, &context.prefix).await?.view_changed;
         let (name, new) = (&rebuild.collection, &rebuild.new_index);
         match changed {
             false => Ok(()),
@@ -66,7 +66,7 @@ impl Run<'_> {
             ..audit::Request::default()
         };
         let watch = |report: &Report| self.say(rebuild.stage, report.expected.map(|expected| (report.looked, expected)), None);
-        self.catchword.audit_watched(&request, &watch, self.stop).await
+        audit::audit_watched(self.context, &request, &watch, self.stop).await
     }
 }
 

@@ -6,27 +6,28 @@ use std::time::Duration;
 use sqlx::{PgConnection, Postgres, Transaction};
 use tracing::{Instrument, debug_span};
 
-use super::compare::Verdict;
 use super::deadline::Deadline;
 use super::fate::{Fate, Finding, fate, mass_refusal};
 use super::group::Key;
 use super::groups;
-use super::measured::Measured;
 use super::mend::mend;
-use super::outcome::Outcome;
 use super::panicked::UnderWay;
 use super::search::{Found, Search};
 use super::walk::Look;
 use super::write::Written;
 use crate::collection::{self, Collection, Want};
+use crate::compare::Verdict;
 use crate::config::CANARY;
+use crate::context::Context;
 use crate::elastic::Answer;
 use crate::job::{self, Job};
-use crate::{Error, Inner, crash};
+use crate::outcome::Measured;
+use crate::outcome::Outcome;
+use crate::{Error, crash};
 
 /// Works a claimed batch. Whatever ends it early, the transaction's end frees the jobs, and what was written changes nothing twice.
 pub(super) async fn batch(
-    inner: &Inner,
+    context: &Context,
     collection: &Collection,
     mut transaction: Transaction<'static, Postgres>,
     jobs: &[Job],
@@ -37,12 +38,12 @@ pub(super) async fn batch(
     let mut measured = Measured::default();
     crash::point("after-claim");
     let (good, mut findings) = sort_out_bad_keys(jobs);
-    let search = Search::begin(with_suspicion(&good, jobs, &inner.blamed.among(&collection.name, &good)));
-    let searched = groups::work(inner, collection, &mut transaction, search, when, deadline, under_way, &mut measured).await?;
+    let search = Search::begin(with_suspicion(&good, jobs, &context.health.blamed.among(&collection.name, &good)));
+    let searched = groups::work(context, collection, &mut transaction, search, when, deadline, under_way, &mut measured).await?;
     let groups::Searched { worked, found, faults, pace } = searched;
     sort_out_what_never_was(collection, &worked.keys, &mut findings);
     let mended = match when {
-        Look::First => mend(inner, collection, &mut transaction, &worked, deadline, &mut findings).await?,
+        Look::First => mend(context, collection, &mut transaction, &worked, deadline, &mut findings).await?,
         Look::Later => 0,
     };
     for fault in &worked.unbuildable {
@@ -65,8 +66,8 @@ pub(super) async fn batch(
         worked.keys.values().for_each(|seen| outcome.count(seen.verdict()));
     }
     outcome.touched = mended;
-    inner.blamed.note(&collection.name, &found);
-    note_health(inner, collection, faults, pace, &findings, &mut outcome);
+    context.health.blamed.note(&collection.name, &found.searched());
+    note_health(context, collection, faults, pace, &findings, &mut outcome);
     let settled = async {
         let burials = settle(&mut transaction, collection, jobs, &findings, &found, &mut outcome, &mut measured).await?;
         transaction.commit().await?;
@@ -127,7 +128,7 @@ fn count(jobs: &[Job], written: &Written) -> Outcome {
 
 /// Tells the breakers and the pace what was seen, and says whether the collection's index or view is at fault.
 fn note_health(
-    inner: &Inner,
+    context: &Context,
     collection: &Collection,
     faults: Vec<Option<Answer>>,
     pace: groups::Pace,
@@ -139,18 +140,18 @@ fn note_health(
     let readers = faults.next().flatten();
     match &readers {
         Some(answer) => {
-            inner.breakers.note(name, answer);
+            context.health.breakers.note(name, answer);
             outcome.hindered = Some(answer.to_string());
         }
-        None => inner.breakers.succeeded(name),
+        None => context.health.breakers.succeeded(name),
     }
     for (target, fault) in collection.targets.iter().skip(1).zip(faults) {
-        inner.note_beside(name, target, fault);
+        context.health.note_hidden_index(name, target, context.withheld(target).is_some(), fault);
     }
     match pace {
-        groups::Pace::Slower => inner.pace.slower(),
+        groups::Pace::Slower => context.health.batches.of(name).slower(),
         groups::Pace::Same => {}
-        groups::Pace::Faster => inner.pace.faster(),
+        groups::Pace::Faster => context.health.batches.of(name).faster(),
     }
     if let Some(Answer::Blocked(why)) = readers {
         outcome.blocked.insert(name.clone(), why);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::elastic::Answer;
 use crate::job::{Due, Job, MAX_ATTEMPTS, Reason};
 
-use super::compare::Verdict;
+use crate::compare::Verdict;
 
 /// What a batch found out about a key.
 #[derive(Clone, Debug, PartialEq)]

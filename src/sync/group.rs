@@ -7,15 +7,16 @@ use sqlx::PgConnection;
 use tokio::time::Instant;
 use tracing::{Instrument, debug_span};
 
-use super::compare::{Verdict, compare};
 use super::deadline::Deadline;
-use super::measured::Measured;
 use super::search::Group;
 use super::walk::Look;
 use super::write::{Written, write};
 use crate::collection::{Collection, Unbuildable, Want};
+use crate::compare::{Verdict, compare};
+use crate::context::{Asked, Context};
 use crate::elastic::{Answer, Has};
-use crate::{Error, Inner, crash};
+use crate::outcome::Measured;
+use crate::{Error, crash};
 
 /// How long is waited for an answer.
 #[derive(Clone, Copy, Debug)]
@@ -80,16 +81,9 @@ pub(super) struct Silence<'k> {
     pub keys: HashSet<&'k str>,
 }
 
-/// What was asked of a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    Look,
-    Bulk,
-}
-
 /// Looks at both sides of these keys and writes what differs.
 pub(super) async fn work<'k>(
-    inner: &Inner,
+    context: &Context,
     collection: &Collection,
     connection: &mut PgConnection,
     group: &Group<'k>,
@@ -99,11 +93,11 @@ pub(super) async fn work<'k>(
 ) -> Result<Worked<'k>, Error> {
     let limits = Limits::of(group);
     let mut worked = match when {
-        Look::First => look_at_both(inner, collection, connection, &group.keys, limits, deadline, measured).await?,
+        Look::First => look_at_both(context, collection, connection, &group.keys, limits, deadline, measured).await?,
         Look::Later => Worked::supposed_missing(collection, &group.keys),
     };
     crash::key(&group.keys);
-    let write = write(&inner.elastic, collection, connection, &worked.keys, limits, deadline);
+    let write = write(&context.elastic, collection, connection, &worked.keys, limits, deadline);
     worked.written = write.instrument(debug_span!("write")).await?;
     for (answer, count) in &worked.written.counts {
         *measured.answers.entry(answer).or_default() += count;
@@ -114,7 +108,7 @@ pub(super) async fn work<'k>(
 
 /// Elasticsearch first: its version came from a committed row, so a row read later can only be equal or newer.
 async fn look_at_both<'k>(
-    inner: &Inner,
+    context: &Context,
     collection: &Collection,
     connection: &mut PgConnection,
     keys: &[&'k str],
@@ -123,7 +117,7 @@ async fn look_at_both<'k>(
     measured: &mut Measured,
 ) -> Result<Worked<'k>, Error> {
     let started = Instant::now();
-    let documents = look(inner, collection, keys, limits, deadline).instrument(debug_span!("look", side = "elasticsearch")).await;
+    let documents = look(context, collection, keys, limits, deadline).instrument(debug_span!("look", side = "elasticsearch")).await;
     let at_elasticsearch = started.elapsed();
     let (wants, unbuildable) = collection.wants(connection, keys).instrument(debug_span!("look", side = "postgres")).await?;
     measured.looked(at_elasticsearch, started.elapsed() - at_elasticsearch);
@@ -134,12 +128,18 @@ async fn look_at_both<'k>(
 
 /// What each target has of each key, in the order of the keys. A sick index that nobody reads is left alone for a while: its keys are
 /// unknown, and those of the readers' go on.
-async fn look(inner: &Inner, collection: &Collection, keys: &[&str], limits: Limits, deadline: Deadline) -> Vec<Result<Vec<Has>, Answer>> {
+async fn look(
+    context: &Context,
+    collection: &Collection,
+    keys: &[&str],
+    limits: Limits,
+    deadline: Deadline,
+) -> Vec<Result<Vec<Has>, Answer>> {
     let mut seen = Vec::new();
     for (n, target) in collection.targets.iter().enumerate() {
         let limit = deadline.within(limits.look).unwrap_or(Duration::from_millis(1));
-        seen.push(match if n == 0 { Ok(()) } else { inner.admits_beside(target) } {
-            Ok(()) => inner.elastic.look(target, keys, limit).await,
+        seen.push(match if n == 0 { Ok(()) } else { context.admits_hidden_index(target) } {
+            Ok(()) => context.elastic.look(target, keys, limit).await,
             Err(why) => Err(Answer::Unavailable(why)),
         });
     }

@@ -8,13 +8,14 @@ use tokio::time::Instant;
 
 use super::deadline::Deadline;
 use super::group::{self, Limits, Worked};
-use super::measured::Measured;
 use super::panicked::UnderWay;
 use super::search::{Found, Group, Search};
 use super::walk::Look;
+use crate::Error;
 use crate::collection::Collection;
+use crate::context::{Context, index_answers};
 use crate::elastic::Answer;
-use crate::{Error, Inner};
+use crate::outcome::Measured;
 
 /// How long a batch may search for whoever gets no answer. What is not found by then is left for the next pass, so that others have
 /// their turn in between.
@@ -42,7 +43,7 @@ pub(super) enum Pace {
 /// searched for in halves. Where the probe gets none either, it is an outage, and nobody is suspected.
 #[allow(clippy::too_many_arguments, reason = "each is needed once")]
 pub(super) async fn work<'k>(
-    inner: &Inner,
+    context: &Context,
     collection: &Collection,
     connection: &mut PgConnection,
     mut search: Search<'k>,
@@ -62,7 +63,7 @@ pub(super) async fn work<'k>(
             break;
         }
         under_way.begins(&group);
-        let worked = group::work(inner, collection, connection, &group, when, deadline, measured).await?;
+        let worked = group::work(context, collection, connection, &group, when, deadline, measured).await?;
         let mut silent = HashSet::new();
         // why there was no answer, and which target gave none
         let mut why = None;
@@ -73,7 +74,7 @@ pub(super) async fn work<'k>(
             };
             let slow = matches!(silence.why, Answer::Unknown(_)) && !group.suspected;
             pace = if slow { Pace::Slower } else { pace.min_with(Pace::Same) };
-            if inner.is_well(target, silence.asked).await {
+            if index_answers(context, target, silence.asked).await {
                 silent.extend(silence.keys);
                 why = Some((n, silence.why));
             } else {
@@ -106,7 +107,7 @@ pub(super) async fn work<'k>(
         }
     }
     under_way.ended();
-    let found = search.end(inner.blamed.nobody_passes(&collection.name));
+    let found = search.end(context.health.blamed.nobody_passes(&collection.name));
     Ok(Searched { worked: all, found, faults, pace })
 }
 

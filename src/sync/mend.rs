@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use sqlx::{PgConnection, PgPool};
 
-use super::compare::Verdict;
 use super::deadline::Deadline;
 use super::fate::Finding;
 use super::group::{Key, Worked};
+use crate::Error;
 use crate::collection::{self, Collection, Want};
+use crate::compare::Verdict;
+use crate::context::Context;
 use crate::elastic::{Answer, Has};
-use crate::{Error, Inner};
 
 /// The limit of the second look.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
@@ -19,7 +20,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// Draws new numbers for the keys that need one; how many did. After the bulk and directly before the commit, so that the rows' locks
 /// are short.
 pub(super) async fn mend<'k>(
-    inner: &Inner,
+    context: &Context,
     collection: &Collection,
     connection: &mut PgConnection,
     worked: &Worked<'k>,
@@ -35,12 +36,12 @@ pub(super) async fn mend<'k>(
         Want::Present(_) | Want::Hidden(_) => rows.push(key),
         Want::Deleted(_) | Want::Never => gone.push(key),
     };
-    for (key, want) in remembered(inner, collection, worked, deadline).await {
+    for (key, want) in remembered(context, collection, worked, deadline).await {
         findings.insert(key, Finding::Remembered);
         draw(key, want);
     }
     let ahead: Vec<(&str, &Key)> = worked.keys.iter().filter(is(Verdict::Ahead)).map(|(key, seen)| (*key, seen)).collect();
-    let highest = raise(&inner.pool, ahead.iter().map(|(_, seen)| seen.seen).collect()).await?;
+    let highest = raise(&context.pool, ahead.iter().map(|(_, seen)| seen.seen).collect()).await?;
     for (key, seen) in &ahead {
         match seen.seen <= highest {
             true => draw(key, seen.want),
@@ -63,7 +64,7 @@ pub(super) async fn mend<'k>(
 /// Keys of which an index has nothing, and yet answers that it has this version or a higher one. Either somebody wrote between the
 /// look and the bulk, which a second look shows, or somebody deleted the document: Elasticsearch remembers the number of a delete for
 /// a minute.
-async fn remembered<'k>(inner: &Inner, collection: &Collection, worked: &Worked<'k>, deadline: Deadline) -> Vec<(&'k str, Want)> {
+async fn remembered<'k>(context: &Context, collection: &Collection, worked: &Worked<'k>, deadline: Deadline) -> Vec<(&'k str, Want)> {
     let mut remembered = HashMap::new();
     for (n, target) in collection.targets.iter().enumerate() {
         let has_nothing = |seen: &Key| matches!(seen.verdicts.get(n), Some(Verdict::Missing | Verdict::Untold));
@@ -72,7 +73,7 @@ async fn remembered<'k>(inner: &Inner, collection: &Collection, worked: &Worked<
         let suspects: Vec<(&str, Want)> = suspects.map(|(key, seen)| (*key, seen.want)).collect();
         let Some(limit) = deadline.within(LOOK_AGAIN).filter(|_| !suspects.is_empty()) else { continue };
         let keys: Vec<&str> = suspects.iter().map(|(key, _)| *key).collect();
-        let Ok(seen) = inner.elastic.look(target, &keys, limit).await else { continue };
+        let Ok(seen) = context.elastic.look(target, &keys, limit).await else { continue };
         remembered.extend(suspects.into_iter().zip(seen).filter(|(_, has)| *has == Has::Absent).map(|(suspect, _)| suspect));
     }
     remembered.into_iter().collect()

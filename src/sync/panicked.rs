@@ -10,13 +10,14 @@ use sqlx::{Postgres, Transaction};
 
 use super::batch::batch;
 use super::fate::{Fate, Finding, fate};
-use super::measured::Measured;
-use super::outcome::Outcome;
 use super::search::Group;
 use super::walk::Look;
 use crate::collection::Collection;
+use crate::context::Context;
 use crate::job::{self, Job};
-use crate::{Error, Inner, database, metrics};
+use crate::outcome::Measured;
+use crate::outcome::Outcome;
+use crate::{Error, database, metrics};
 
 /// Which keys are being worked on, for whoever has to say what went wrong. None: all of the batch.
 #[derive(Debug, Default)]
@@ -38,14 +39,14 @@ impl UnderWay {
 
 /// Works a claimed batch. A panic rolls it back, and its keys are tried again in smaller groups.
 pub(super) async fn guarded(
-    inner: &Inner,
+    context: &Context,
     collection: &Collection,
     transaction: Transaction<'static, Postgres>,
     jobs: &[Job],
     when: Look,
 ) -> Result<(Outcome, Measured), Error> {
     let under_way = UnderWay::default();
-    let ended = AssertUnwindSafe(batch(inner, collection, transaction, jobs, when, &under_way)).catch_unwind().await;
+    let ended = AssertUnwindSafe(batch(context, collection, transaction, jobs, when, &under_way)).catch_unwind().await;
     match ended {
         Ok(done) => done,
         Err(panic) => {
@@ -53,13 +54,18 @@ pub(super) async fn guarded(
             let why = format!("catchword panicked: {}", text(&*panic));
             tracing::error!(collection = collection.name, "a batch of {} jobs is rolled back: {why}", jobs.len());
             let group = under_way.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-            suspect(inner, jobs, group, why).await
+            suspect(context, jobs, group, why).await
         }
     }
 }
 
 /// Suspects the keys that were being worked on; one that was suspected before and was alone is charged.
-async fn suspect(inner: &Inner, jobs: &[Job], group: Option<(HashSet<String>, bool)>, why: String) -> Result<(Outcome, Measured), Error> {
+async fn suspect(
+    context: &Context,
+    jobs: &[Job],
+    group: Option<(HashSet<String>, bool)>,
+    why: String,
+) -> Result<(Outcome, Measured), Error> {
     let (keys, suspected) = group.unwrap_or_else(|| (jobs.iter().map(|job| job.key.clone()).collect(), false));
     let concerned: Vec<&Job> = jobs.iter().filter(|job| keys.contains(&job.key)).collect();
     let mut outcome = Outcome { claimed: jobs.len() as u64, ..Outcome::default() };
@@ -85,7 +91,7 @@ async fn suspect(inner: &Inner, jobs: &[Job], group: Option<(HashSet<String>, bo
             Fate::Settle | Fate::Leave | Fate::Postpone => {}
         }
     }
-    let mut transaction = database::begin(&inner.pool).await?;
+    let mut transaction = database::begin(&context.pool).await?;
     job::suspect(&mut transaction, &suspects).await?;
     job::push_back(&mut transaction, &charges).await?;
     job::bury(&mut transaction, &burials).await?;

@@ -7,6 +7,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::health::Searched;
+
 /// So many may fail alone although fewer pass: a quiet collection has few others. More than that must be outnumbered by those that
 /// pass, or the index is at fault, not the documents.
 const FEW: usize = 5;
@@ -43,6 +45,13 @@ pub struct Found<'k> {
     pub cleared: HashSet<&'k str>,
     /// Whether anybody passed; none: nobody was tried, or it was an outage.
     pub passed: Option<bool>,
+}
+
+impl<'k> Found<'k> {
+    /// What this process remembers of it.
+    pub fn searched(&self) -> Searched<'k> {
+        Searched { passed: self.passed, blamed: self.blamed.keys().copied().collect(), cleared: self.cleared.clone() }
+    }
 }
 
 impl<'k> Search<'k> {

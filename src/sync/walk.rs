@@ -9,9 +9,10 @@ use tokio::time::Instant;
 use tracing::{Instrument, Span, debug_span};
 
 use crate::collection::Collection;
+use crate::context::Context;
 use crate::job::{self, Cursor, Job};
 use crate::traceparent::Links;
-use crate::{Error, Inner, database};
+use crate::{Error, database};
 
 /// A blocked collection is tried with this many: enough to see whether its index takes writes again, too few to hurt.
 const TRIAL: u32 = 50;
@@ -102,7 +103,7 @@ impl Walks {
     }
 
     /// Claims the next batch, if it is not the turn of touches. None: every walk is at its end.
-    pub async fn next(&mut self, inner: &Inner) -> Result<Option<Turn>, Error> {
+    pub async fn next(&mut self, context: &Context) -> Result<Option<Turn>, Error> {
         while let Some(mut walk) = self.walks.pop_front() {
             if walk.touches == Touches::Now {
                 let name = walk.collection.name.clone();
@@ -114,15 +115,16 @@ impl Walks {
             if walk.at_end {
                 continue;
             }
-            if walk.cursor >= Cursor::BEHIND_LIVE && self.began.elapsed() > BULKS && job::live_is_due(&inner.pool, &self.served).await? {
+            if walk.cursor >= Cursor::BEHIND_LIVE && self.began.elapsed() > BULKS && job::live_is_due(&context.pool, &self.served).await? {
                 self.walks.clear();
                 break;
             }
-            let limit = if walk.on_trial { TRIAL.min(inner.pace.size()) } else { inner.pace.size() };
+            let size = context.health.batches.of(&walk.collection.name).size();
+            let limit = if walk.on_trial { TRIAL.min(size) } else { size };
             let started = Instant::now();
             let bulk = walk.bulks_turn();
             let name = &walk.collection.name;
-            let claim = claim(inner, name, bulk.unwrap_or(walk.cursor), limit).instrument(debug_span!("claim", collection = name));
+            let claim = claim(context, name, bulk.unwrap_or(walk.cursor), limit).instrument(debug_span!("claim", collection = name));
             let (transaction, mut jobs) = claim.await?;
             // fewer than asked for: the end of the queue
             let last = jobs.last().filter(|_| jobs.len() as u32 == limit).map(Cursor::behind);
@@ -172,8 +174,8 @@ impl Walks {
     }
 }
 
-async fn claim(inner: &Inner, name: &str, cursor: Cursor, limit: u32) -> Result<(Transaction<'static, Postgres>, Vec<Job>), Error> {
-    let mut transaction = database::begin(&inner.pool).await?;
+async fn claim(context: &Context, name: &str, cursor: Cursor, limit: u32) -> Result<(Transaction<'static, Postgres>, Vec<Job>), Error> {
+    let mut transaction = database::begin(&context.pool).await?;
     let jobs = job::claim(&mut transaction, name, cursor, limit).await?;
     Ok((transaction, jobs))
 }

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use sqlx::PgConnection;
 use tokio::time::Instant;
 
-use super::compare::Verdict;
 use super::deadline::Deadline;
 use super::group::{Key, Limits};
-use super::measured::Bulk;
 use crate::collection::{Collection, Document, Want};
+use crate::compare::Verdict;
 use crate::elastic::{Answer, Body, Elastic, Refresh, Write};
+use crate::outcome::Bulk;
 use crate::{Error, collection, crash};
 
 /// What came of writing: for each target the worst answer per key, the keys whose documents could not be built, and how many were sent.

@@ -4,8 +4,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::Upkeep;
 use super::round::Asked;
-use crate::audit::{LIKELY_CAUSES, Report};
-use crate::{Catchword, Error};
+use crate::Error;
+use crate::audit::{self, LIKELY_CAUSES, Report};
+use crate::context::Context;
 
 /// Keys a second of an audit that nothing is wrong with: a million takes about half an hour, and nobody notices.
 const SLOWLY: u32 = 1_000;
@@ -20,21 +21,21 @@ impl Upkeep {
     /// Starts one of these, if none runs in this process.
     pub(super) fn start_audit(&mut self, asked: Vec<Asked>, stop: &CancellationToken) {
         if !asked.is_empty() && !self.is_auditing() {
-            let (catchword, stop) = (self.catchword.clone(), stop.clone());
-            self.audit = Some(tokio::spawn(async move { first_that_is_free(&catchword, &asked, &stop).await }));
+            let (context, stop) = (self.context.clone(), stop.clone());
+            self.audit = Some(tokio::spawn(async move { first_that_is_free(&context, &asked, &stop).await }));
         }
     }
 }
 
 /// Runs the first audit that no other process runs.
-async fn first_that_is_free(catchword: &Catchword, asked: &[Asked], stop: &CancellationToken) {
+async fn first_that_is_free(context: &Context, asked: &[Asked], stop: &CancellationToken) {
     for Asked { id, reason } in asked {
         let rate = if reason == "schedule" { SLOWLY } else { QUICKLY };
-        match catchword.resume_audit(*id, Some(rate), &|_| (), stop).await {
+        match audit::resume_audit(context, *id, Some(rate), &|_| (), stop).await {
             Ok(report) => {
                 say(&report, reason);
                 if report.is_other_content() && report.content_share.is_some_and(|share| share < 1.0) {
-                    ask_for_all(catchword, &report.collection).await;
+                    ask_for_all(context, &report.collection).await;
                 }
                 return;
             }
@@ -48,8 +49,8 @@ async fn first_that_is_free(catchword: &Catchword, asked: &[Asked], stop: &Cance
 }
 
 /// What a share of the documents showed concerns all of them.
-async fn ask_for_all(catchword: &Catchword, collection: &str) {
-    let asked = sqlx::query(include_str!("ask_content.sql")).bind(collection).execute(&catchword.inner.pool).await;
+async fn ask_for_all(context: &Context, collection: &str) {
+    let asked = sqlx::query(include_str!("ask_content.sql")).bind(collection).execute(&context.pool).await;
     if let Err(error) = asked {
         tracing::warn!(
             collection,

@@ -16,9 +16,11 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::Error;
 use crate::collection::Collection;
+use crate::context::{Context, why_not_send};
 use crate::database::Kept;
-use crate::{Catchword, Error};
+use crate::health::Fault;
 
 pub use sweep::tombstone;
 
@@ -31,7 +33,7 @@ const CLEARING: u64 = 60;
 
 /// The upkeep of collections of a [`Catchword`].
 pub struct Upkeep {
-    catchword: Catchword,
+    context: Arc<Context>,
     names: Vec<String>,
     /// For the two questions of each round.
     kept: Kept,
@@ -47,11 +49,11 @@ pub struct Upkeep {
 
 impl Upkeep {
     /// Of these collections; none: of all that are configured.
-    pub fn new(catchword: Catchword, collections: &[&str]) -> Upkeep {
-        let all = catchword.config().served().map(|collection| collection.name.as_str());
+    pub(crate) fn new(context: Arc<Context>, collections: &[&str]) -> Upkeep {
+        let all = context.config.served().map(|collection| collection.name.as_str());
         let names = all.filter(|name| collections.is_empty() || collections.contains(name)).map(str::to_owned).collect();
         Upkeep {
-            catchword,
+            context,
             names,
             kept: Kept::default(),
             audit: None,
@@ -64,7 +66,7 @@ impl Upkeep {
 
     /// Runs until `stop`. What fails is said when it begins, and tried again in a minute; so is a round that panicked.
     pub async fn run(self, stop: CancellationToken) {
-        let (catchword, names) = (self.catchword.clone(), self.names.clone());
+        let (context, names) = (self.context.clone(), self.names.clone());
         let mut upkeep = self;
         loop {
             let token = stop.clone();
@@ -79,7 +81,7 @@ impl Upkeep {
                 }
                 Err(panic) => {
                     tracing::error!("the upkeep panicked: {panic}");
-                    Upkeep::new(catchword.clone(), &names.iter().map(String::as_str).collect::<Vec<_>>())
+                    Upkeep::new(context.clone(), &names.iter().map(String::as_str).collect::<Vec<_>>())
                 }
             };
             tokio::select! {
@@ -110,10 +112,11 @@ impl Upkeep {
     async fn workable(&self) -> Vec<Arc<Collection>> {
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
         let mut workable = Vec::new();
-        for collection in self.catchword.loaded(&names) {
-            let inner = &self.catchword.inner;
-            let held = inner.unverified(&collection.name).or_else(|| inner.blocked(&collection.name));
-            if collection.paused.is_none() && held.is_none() && self.catchword.why_not_send(&collection).await.is_none() {
+        for collection in self.context.collections(&names) {
+            let context = &self.context;
+            let faults = &context.health.faults;
+            let held = faults.why(&collection.name, Fault::Unverified).or_else(|| faults.why(&collection.name, Fault::Blocked));
+            if collection.paused.is_none() && held.is_none() && why_not_send(context, &collection).await.is_none() {
                 workable.push(collection);
             }
         }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Upkeep;
 use crate::collection::Collection;
+use crate::compare::compare;
 use crate::elastic::Has;
-use crate::sync::compare;
 use crate::{Error, database, job};
 
 /// Dead letters that are looked at in one go; another time others.
@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 impl Upkeep {
     /// Once an hour.
     pub(super) async fn clear_away(&self) -> Result<(), Error> {
-        let pool = &self.catchword.inner.pool;
+        let pool = &self.context.pool;
         sqlx::query(include_str!("clear_audits.sql")).execute(pool).await?;
         sqlx::query(include_str!("clear_freshness.sql")).execute(pool).await?;
         for collection in self.workable().await {
@@ -28,9 +28,9 @@ impl Upkeep {
     /// A dead letter goes only when a look at every index sees its key in step. One whose key cannot be one stays: only a person can say
     /// who scheduled it.
     async fn clear_letters(&self, collection: &Collection) -> Result<(), Error> {
-        let inner = &self.catchword.inner;
-        let age = inner.config.worker.sweep_after;
-        let mut connection = inner.pool.acquire().await?;
+        let context = &self.context;
+        let age = context.config.worker.sweep_after;
+        let mut connection = context.pool.acquire().await?;
         let old = job::old_letters(&mut connection, &collection.name, age, LETTERS).await?;
         drop(connection);
         let keys: Vec<&str> = old.iter().map(String::as_str).filter(|key| collection.key_type.fault(key).is_none()).collect();
@@ -40,10 +40,10 @@ impl Upkeep {
         let mut seen: Vec<Vec<Has>> = Vec::new();
         for target in &collection.targets {
             // an index that does not answer says nothing: another time
-            let Ok(has) = inner.elastic.look(target, &keys, LIMIT).await else { return Ok(()) };
+            let Ok(has) = context.elastic.look(target, &keys, LIMIT).await else { return Ok(()) };
             seen.push(has);
         }
-        let mut transaction = database::begin(&inner.pool).await?;
+        let mut transaction = database::begin(&context.pool).await?;
         let (wants, _) = collection.wants(&mut transaction, &keys).await?;
         let in_step = |n: usize, key: &str| {
             let agrees =

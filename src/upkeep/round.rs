@@ -31,7 +31,7 @@ pub(super) struct Asked {
 impl Upkeep {
     /// Asks what is to be done for the collections that can be worked on.
     pub(super) async fn due(&self, workable: &[Arc<Collection>]) -> Result<Due, Error> {
-        let worker = &self.catchword.config().worker;
+        let worker = &self.context.config.worker;
         let targets = || workable.iter().flat_map(|collection| collection.targets.iter().map(|target| (&collection.name, target.index())));
         // one audit at a time, so none is looked for while one runs
         let audited = || if self.is_auditing() { Vec::new() } else { self.names.clone() };
@@ -44,7 +44,7 @@ impl Upkeep {
                 .bind(audited())
                 .bind(worker.audit.map(|period| period.as_secs_f64()))
         };
-        let rows = self.kept.ask(&self.catchword.inner.pool, question).await?;
+        let rows = self.kept.ask(&self.context.pool, question).await?;
         let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
         let Json(sentinels) = row.try_get("sentinels")?;
         let Json(audits) = row.try_get("audits")?;

@@ -68,12 +68,12 @@ impl Upkeep {
     /// None: there is nothing to remember.
     async fn renew(&mut self, before: &Remembered) -> Result<Option<Renewed>, Error> {
         let target = Target::new(&before.target);
-        let (uuid, shards) = self.catchword.inner.elastic.identity(&target).await?;
+        let (uuid, shards) = self.context.elastic.identity(&target).await?;
         let documents = self.sentinels_needed(&target, &uuid, shards).await?;
         let remembered = before.documents.unwrap_or(0);
         let ids: Vec<String> = (0..documents.max(remembered)).map(id).collect();
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let elastic = &self.catchword.inner.elastic;
+        let elastic = &self.context.elastic;
         let seen = elastic.look(&target, &ids[..remembered.max(1)], LIMIT).await;
         let seen = seen.unwrap_or_else(|answer| vec![Has::Unknown(answer.to_string())]);
         let judged = judge(before.uuid.as_deref().zip(before.revision), &uuid, &seen);
@@ -86,7 +86,7 @@ impl Upkeep {
             let why = format!("index {index} has a sentinel at version {version}, which this database never sent: the database went back");
             tracing::error!(collection, index, "{why}; the sequence is raised at the next tick, and audits with content are asked for");
             let noted = sqlx::query(include_str!("note_doubt.sql")).bind(collection).bind(index).bind(version).bind(&why);
-            noted.execute(&self.catchword.inner.pool).await?;
+            noted.execute(&self.context.pool).await?;
             return Ok(None);
         }
         let writes = ids[..documents].iter().map(|key| Write { key, version: before.next, body: Body::Tombstone });
@@ -121,7 +121,7 @@ impl Upkeep {
             return Ok(None);
         }
         let asked = sqlx::query_scalar(include_str!("tried.sql")).bind(&before.collection).bind(&before.target).bind(above);
-        Ok(asked.fetch_one(&self.catchword.inner.pool).await?)
+        Ok(asked.fetch_one(&self.context.pool).await?)
     }
 
     /// So many, that each shard has one. Which shard an id is in, only the index can say: once, since it never changes.
@@ -135,7 +135,7 @@ impl Upkeep {
         let (mut needed, mut reached) = (0, BTreeSet::new());
         while reached.len() < shards && needed < MOST {
             let more: Vec<String> = (needed..needed + shards.min(ASKED)).map(id).collect();
-            reached.extend(self.catchword.inner.elastic.shards_of(target, &more).await?);
+            reached.extend(self.context.elastic.shards_of(target, &more).await?);
             needed += more.len();
         }
         self.sentinels_needed.insert(uuid.to_owned(), needed);
@@ -157,7 +157,7 @@ impl Upkeep {
                 .bind(renewed.iter().map(|now| now.lost.clone()).collect::<Vec<_>>())
                 .bind(renewed.iter().map(|now| now.documents as i32).collect::<Vec<_>>())
         };
-        self.kept.ask(&self.catchword.inner.pool, question).await?;
+        self.kept.ask(&self.context.pool, question).await?;
         Ok(())
     }
 }

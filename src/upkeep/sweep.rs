@@ -80,11 +80,11 @@ impl Upkeep {
     async fn old(&self, collection: &Collection, cursor: &mut Cursor) -> Result<Vec<Old>, Error> {
         let old: Vec<Old> = sqlx::query_as(include_str!("old_records.sql"))
             .bind(&collection.name)
-            .bind(self.catchword.config().worker.sweep_after.as_secs_f64())
+            .bind(self.context.config.worker.sweep_after.as_secs_f64())
             .bind(cursor.at)
             .bind(&cursor.key)
             .bind(BULK)
-            .fetch_all(&self.catchword.inner.pool)
+            .fetch_all(&self.context.pool)
             .await?;
         if let Some(last) = old.last() {
             (cursor.at, cursor.key) = (last.recorded_at, last.key.clone());
@@ -100,7 +100,7 @@ impl Upkeep {
             let seen = self.seen(target, &gone).await?;
             let tombstones = gone.iter().zip(&seen).filter_map(|(old, has)| Some((old.key.as_str(), tombstone(old.revision, has)?)));
             let tombstones: Vec<(&str, i64)> = tombstones.collect();
-            let applied = self.catchword.inner.elastic.sweep(target, &tombstones, LIMIT).await;
+            let applied = self.context.elastic.sweep(target, &tombstones, LIMIT).await;
             swept += applied.map_err(|answer| failed("sweep tombstones of", target, answer))?;
         }
         metrics::record_swept(&collection.name, swept);
@@ -117,7 +117,7 @@ impl Upkeep {
                 .bind(&collection.name)
                 .bind(records.iter().map(|old| old.key.as_str()).collect::<Vec<_>>())
                 .bind(records.iter().map(|old| old.revision).collect::<Vec<_>>())
-                .execute(&self.catchword.inner.pool)
+                .execute(&self.context.pool)
                 .await?;
         }
         Ok(())
@@ -125,7 +125,7 @@ impl Upkeep {
 
     async fn seen(&self, target: &Target, old: &[&Old]) -> Result<Vec<Has>, Error> {
         let keys: Vec<&str> = old.iter().map(|old| old.key.as_str()).collect();
-        let looked = self.catchword.inner.elastic.look(target, &keys, LIMIT).await;
+        let looked = self.context.elastic.look(target, &keys, LIMIT).await;
         Ok(looked.map_err(|answer| failed("look at", target, answer))?)
     }
 }

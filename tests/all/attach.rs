@@ -35,7 +35,7 @@ async fn attached_with(lines: &str) -> World {
 
 pub async fn attach(layout: Layout) -> World {
     let world = World::with(Layout { migrated: false, ..layout }).await;
-    migrate::migrate(&world.pool).await.unwrap();
+    migrate::apply(&world.pool).await.unwrap();
     for config in &world.catchword.config().collections {
         collection::attach(&world.pool, config).await.unwrap();
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catchword::audit::{Report, Request};
-use catchword::sync::Worker;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -99,7 +98,7 @@ impl Load {
     fn start(world: &Arc<World>) -> Load {
         let over = CancellationToken::new();
         let mut tasks: Vec<JoinHandle<u64>> = (0..5).map(|_| tokio::spawn(write(world.clone(), over.clone()))).collect();
-        let (worker, stop) = (Worker::new(world.catchword.clone(), "test", &["annotation"]), over.clone());
+        let (worker, stop) = (world.catchword.worker("test", &["annotation"]), over.clone());
         tasks.push(tokio::spawn(async move {
             worker.run(stop).await.unwrap();
             0

@@ -105,7 +105,7 @@ fn psql(sql: &str) -> String {
 
 #[test]
 fn the_rust_of_the_readme_is_a_doc_test_of_the_crate() {
-    let source = read("src/store.rs");
+    let source = read("src/catchword.rs");
     let documented: Vec<&str> = source
         .lines()
         .filter_map(|line| line.trim_start().strip_prefix("///"))
@@ -116,7 +116,7 @@ fn the_rust_of_the_readme_is_a_doc_test_of_the_crate() {
     let rust: Vec<&Block> = blocks.iter().filter(|block| block.info == "rust").collect();
     assert!(!rust.is_empty());
     for block in rust {
-        assert!(documented.contains(block.text.trim_end()), "not in src/store.rs:\n{}", block.text);
+        assert!(documented.contains(block.text.trim_end()), "not in src/catchword.rs:\n{}", block.text);
     }
 }
 

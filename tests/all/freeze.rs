@@ -109,7 +109,7 @@ async fn a_frozen_elasticsearch_slows_a_service_by_a_second_and_only_until_the_b
 }
 
 async fn work(catchword: Catchword, stop: CancellationToken) {
-    catchword::sync::Worker::new(catchword, "test", &["annotation"]).run(stop).await.unwrap();
+    catchword.worker("test", &["annotation"]).run(stop).await.unwrap();
 }
 
 /// A client of the service.

@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use catchword::Catchword;
-use catchword::upkeep::Upkeep;
 use tokio_util::sync::CancellationToken;
 
 use crate::common::{Layout, World, environment, eventually, launch};
@@ -55,7 +54,7 @@ async fn a_round_of_the_upkeep_asks_two_questions_for_all_collections_together()
     let (url, asked) = counted(&world.database_url).await.unwrap();
     let environment = environment(&url, &world.elasticsearch, &world.prefix);
     let catchword = Catchword::connect(world.catchword.config().clone(), &environment).await.unwrap();
-    let mut upkeep = Upkeep::new(catchword, &[]);
+    let mut upkeep = catchword.upkeep(&[]);
     let mut round = async || {
         world.sql("update catchword.sentinel set renewed_at = renewed_at - interval '1 minute'").await;
         let before = asked.load(Ordering::Relaxed);

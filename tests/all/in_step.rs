@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use catchword::sync::Worker;
-use catchword::upkeep::Upkeep;
 use catchword::{Direct, Error, Stored};
 use serde_json::json;
 use sqlx::PgConnection;
@@ -247,7 +245,7 @@ async fn what_was_written_while_a_table_was_a_partition_is_found_when_it_is_none
     })
     .await;
     assert!(!world.one::<bool>(broken).await);
-    let mut upkeep = Upkeep::new(world.another().await, &["note"]);
+    let mut upkeep = world.another().await.upkeep(&["note"]);
     eventually("it is found", async || {
         upkeep.round(&CancellationToken::new()).await.unwrap();
         world.source("note", "1").await.is_some()
@@ -273,7 +271,7 @@ async fn what_nobody_could_see_is_found_by_the_audit_of_each_day_and_by_explain(
     world.sql("update catchword.collection set attached_at = now() - interval '2 days'; delete from catchword.audit").await;
     // as if they were 2,000: then every other one is looked into
     world.sql("update pg_class set reltuples = 2000 where oid = 'note'::regclass").await;
-    let mut upkeep = Upkeep::new(world.catchword.clone(), &["note"]);
+    let mut upkeep = world.catchword.upkeep(&["note"]);
     // what a share shows concerns all
     let asked = "select string_agg(reason || ' ' || content || ' ' || coalesce(content_share, 0), ', ' order by id) from catchword.audit where collection = 'note'";
     eventually("all of them are healed", async || {
@@ -379,7 +377,7 @@ async fn a_worker_inside_an_application_does_the_upkeep_too() {
     world.sql("update catchword.record set recorded_at = now() - interval '8 days'").await;
     world.sql("update catchword.collection set attached_at = now() - interval '2 days'").await;
     let stop = CancellationToken::new();
-    let (worker, token) = (Worker::new(world.catchword.clone(), "test", &["annotation"]), stop.clone());
+    let (worker, token) = (world.catchword.worker("test", &["annotation"]), stop.clone());
     let running = tokio::spawn(async move { worker.run(token).await });
     eventually("a sentinel stands in the index", async || world.version("annotation", "catchword-sentinel").await.is_some()).await;
     eventually("the audit that was due came to its end", async || {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use catchword::sync::Worker;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio_util::sync::CancellationToken;
 
@@ -80,7 +79,7 @@ async fn sigterm_ends_a_batch_that_hangs_within_25_seconds_and_a_second_one_at_o
 #[tokio::test(flavor = "multi_thread")]
 async fn an_application_that_takes_every_connection_it_is_given_stops_no_worker() {
     let world = World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await;
-    let (worker, stop) = (Worker::new(world.catchword.clone(), "test", &["annotation"]), CancellationToken::new());
+    let (worker, stop) = (world.catchword.worker("test", &["annotation"]), CancellationToken::new());
     let running = tokio::spawn({
         let (worker, stop) = (worker.clone(), stop.clone());
         async move { worker.run(stop).await }

@@ -86,7 +86,7 @@ async fn database(world: &World) -> String {
 
 /// Rounds and passes until every audit that was asked for has come to its end and nothing is left to do.
 async fn healed(world: &World) {
-    let mut upkeep = Upkeep::new(world.catchword.clone(), &["annotation"]);
+    let mut upkeep = world.catchword.upkeep(&["annotation"]);
     eventually("the audits have come to their end", async || {
         world.sql("update catchword.sentinel set renewed_at = renewed_at - interval '1 minute'").await;
         upkeep.round(&CancellationToken::new()).await.unwrap();
@@ -143,7 +143,7 @@ async fn a_dump_that_is_put_back_into_its_database_is_noticed_by_the_oid_of_our_
 async fn a_sentinel_that_this_database_never_sent_tells_that_it_went_back() {
     let world = World::new().await;
     let key = world.in_step("acct:a", "x").await;
-    let mut upkeep = Upkeep::new(world.catchword.clone(), &["annotation"]);
+    let mut upkeep = world.catchword.upkeep(&["annotation"]);
     let round = async |upkeep: &mut Upkeep| {
         world.sql("update catchword.sentinel set renewed_at = renewed_at - interval '1 minute'").await;
         upkeep.round(&CancellationToken::new()).await.unwrap();
@@ -239,7 +239,7 @@ async fn a_copy_that_takes_over_writes_and_the_original_no_longer_does() {
     assert_eq!(world.source("annotation", &key).await.unwrap()["text"], json!("late"));
 
     let taken = Catchword::connect(world.catchword.config().clone(), &copy.environment(&world, &world.prefix)).await.unwrap();
-    let mut upkeep = Upkeep::new(taken.clone(), &["annotation"]);
+    let mut upkeep = taken.upkeep(&["annotation"]);
     eventually("what the original wrote since the copy is repaired", async || {
         taken.drain("test", &["annotation"]).await.unwrap();
         upkeep.round(&CancellationToken::new()).await.unwrap();

@@ -45,7 +45,7 @@ async fn each_is_refused(cases: &[Case]) {
         ..Layout::default()
     })
     .await;
-    migrate::migrate(&world.pool).await.unwrap();
+    migrate::apply(&world.pool).await.unwrap();
     let before: String = world.one(MADE).await;
     for case in cases {
         let collections = &world.catchword.config().collections;
@@ -517,7 +517,7 @@ async fn a_schema_that_is_missing_older_or_newer_is_refused() {
     let world = World::with(Layout { migrated: false, ..Layout::default() }).await;
     assert_eq!(refused_by_connect(&world).await, "there is no schema catchword in this database; run: catchword migrate");
 
-    migrate::migrate(&world.pool).await.unwrap();
+    migrate::apply(&world.pool).await.unwrap();
     world.sql("delete from catchword._migrations where version = (select max(version) from catchword._migrations)").await;
     let said = refused_by_connect(&world).await;
     assert!(said.contains("older than this binary, it lacks 00") && said.contains("run: catchword migrate"), "{said}");

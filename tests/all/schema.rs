@@ -9,7 +9,7 @@ const RENEW: &str = "RENEW_SCHEMA=1 cargo test --locked --test all schema::";
 
 async fn migrated() -> World {
     let world = World::with(Layout { migrated: false, ..Layout::default() }).await;
-    migrate::migrate(&world.pool).await.unwrap();
+    migrate::apply(&world.pool).await.unwrap();
     world
 }
 

@@ -11,7 +11,7 @@ const SENTINEL: &str = "catchword-sentinel";
 
 impl World {
     fn upkeep(&self) -> Upkeep {
-        Upkeep::new(self.catchword.clone(), &["annotation"])
+        self.catchword.upkeep(&["annotation"])
     }
 
     /// One round, whenever the last one was.
@@ -399,7 +399,7 @@ async fn an_index_that_is_not_there_keeps_no_other_from_being_renewed() {
             world.prefix
         ))
         .await;
-    let mut upkeep = Upkeep::new(world.another().await, &[]);
+    let mut upkeep = world.another().await.upkeep(&[]);
     assert!(upkeep.round(&CancellationToken::new()).await.is_err(), "and it is said");
     let renewed: Vec<String> = world.all("select target from catchword.sentinel order by 1").await;
     assert_eq!(renewed, [world.index("annotation"), world.index("bystander")]);
@@ -411,7 +411,7 @@ async fn an_index_that_was_dropped_on_purpose_and_made_again_is_not_lost() {
     world.in_step("acct:a", "one").await;
     let second = format!("{}annotation-000002", world.prefix);
     let uuid = async || {
-        let mut upkeep = Upkeep::new(world.another().await, &["annotation"]);
+        let mut upkeep = world.another().await.upkeep(&["annotation"]);
         world.keep_up(&mut upkeep).await;
         world.one::<String>(&format!("select index_uuid from catchword.sentinel where target = '{second}'")).await
     };

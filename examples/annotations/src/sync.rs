@@ -1,6 +1,5 @@
 //! The periodic task, for a service that runs it itself instead of leaving it to `catchword worker`.
 
-use catchword::sync::Worker;
 use catchword::{Catchword, Outcome};
 use tokio_util::sync::CancellationToken;
 
@@ -20,5 +19,5 @@ pub async fn sync_annotations(catchword: &Catchword) -> Result<Outcome, catchwor
 /// It is the loop of `catchword worker` inside this process. Any number of both may run side by
 /// side: a job is claimed by one of them.
 pub async fn schedule_sync_annotations(catchword: Catchword, stop: CancellationToken) -> Result<(), catchword::Error> {
-    Worker::new(catchword, SYNC_ANNOTATIONS, &[COLLECTION]).run(stop).await
+    catchword.worker(SYNC_ANNOTATIONS, &[COLLECTION]).run(stop).await
 }

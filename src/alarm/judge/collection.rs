@@ -4,7 +4,7 @@ use super::super::thresholds::*;
 use super::super::{Check, CollectionFacts, Level};
 use super::Told;
 use super::words::{counted, jobs, span, unwell, well};
-use crate::sync::WorkerRow;
+use crate::worker::WorkerRow;
 
 const START: &str = "start one: catchword worker";
 

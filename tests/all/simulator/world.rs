@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use catchword::collection::Want;
 use catchword::elastic::{Answer, Has};
 use catchword::job::Job;
-use catchword::sync::{Fate, Finding, Verdict, compare, fate};
+use catchword::sync::{Fate, Finding, fate};
+use catchword::{Verdict, compare};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

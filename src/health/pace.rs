@@ -1,13 +1,35 @@
 //! How many jobs a batch claims: fewer when Elasticsearch or the view cannot keep up, and more again when they can.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Never below this: a batch this small is no load.
 const LEAST: u32 = 50;
 
+/// One pace for each collection: a slow view makes nobody else's batches smaller.
+#[derive(Debug)]
+pub(crate) struct Paces {
+    of: Mutex<HashMap<String, Arc<Pace>>>,
+    most: u32,
+}
+
+impl Paces {
+    /// Each starts at the most.
+    pub fn new(most: u32) -> Paces {
+        Paces { of: Mutex::default(), most }
+    }
+
+    /// That of one collection.
+    pub fn of(&self, collection: &str) -> Arc<Pace> {
+        let mut paces = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+        paces.entry(collection.to_owned()).or_insert_with(|| Arc::new(Pace::new(self.most))).clone()
+    }
+}
+
 /// The size of the next batch.
 #[derive(Debug)]
-pub struct Pace {
+pub(crate) struct Pace {
     size: AtomicU32,
     most: u32,
 }
@@ -39,7 +61,7 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use super::Pace;
+    use super::{Pace, Paces};
 
     #[test]
     fn it_halves_and_grows_back() {
@@ -57,5 +79,12 @@ mod tests {
         let small = Pace::new(10);
         small.slower();
         assert_eq!(small.size(), 10);
+    }
+
+    #[test]
+    fn a_slow_collection_slows_nobody_else() {
+        let paces = Paces::new(2500);
+        paces.of("slow").slower();
+        assert_eq!((paces.of("slow").size(), paces.of("other").size()), (1250, 2500));
     }
 }

@@ -1,12 +1,16 @@
 //! What a pass did. The log line, the metrics and the command's last line are all made from it.
 
+mod measured;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
 
-use super::compare::Verdict;
+use crate::compare::Verdict;
+
+pub(crate) use measured::{Bulk, Measured, OBJECTIVE_SECONDS};
 
 /// What a pass did, counted in jobs where nothing else is said.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -4,14 +4,21 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
-use super::search::Found;
-
 /// So many are remembered for each collection: more is no matter of single documents.
 const MOST: usize = 1_000;
 
+/// What a search for the keys to blame found out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Searched<'k> {
+    /// Did anybody get an answer? None: nobody was asked.
+    pub passed: Option<bool>,
+    pub blamed: HashSet<&'k str>,
+    pub cleared: HashSet<&'k str>,
+}
+
 /// By collection. Forgotten when they pass, and with the process.
 #[derive(Debug, Default)]
-pub struct Blamed(Mutex<HashMap<String, HashSet<String>>>, Mutex<HashSet<String>>);
+pub(crate) struct Blamed(Mutex<HashMap<String, HashSet<String>>>, Mutex<HashSet<String>>);
 
 impl Blamed {
     /// Of these keys, those that are known.
@@ -27,7 +34,7 @@ impl Blamed {
     }
 
     /// Takes note of what a search found.
-    pub fn note(&self, collection: &str, found: &Found<'_>) {
+    pub fn note(&self, collection: &str, found: &Searched<'_>) {
         let mut nobody = self.1.lock().unwrap_or_else(PoisonError::into_inner);
         match found.passed {
             Some(true) => _ = nobody.remove(collection),
@@ -42,7 +49,7 @@ impl Blamed {
         let known = known.entry(collection.to_owned()).or_default();
         found.cleared.iter().for_each(|key| _ = known.remove(*key));
         let room = MOST.saturating_sub(known.len());
-        known.extend(found.blamed.keys().take(room).map(|key| key.to_string()));
+        known.extend(found.blamed.iter().take(room).map(|key| key.to_string()));
     }
 }
 
@@ -53,11 +60,11 @@ mod tests {
     #[test]
     fn a_key_is_known_from_its_blame_until_it_passes() {
         let blamed = Blamed::default();
-        let found = Found { blamed: HashMap::from([("a", "no answer".to_owned())]), ..Found::default() };
+        let found = Searched { blamed: HashSet::from(["a"]), ..Searched::default() };
         blamed.note("one", &found);
         assert_eq!(blamed.among("one", &["a", "b"]), HashSet::from(["a"]));
         assert!(blamed.among("other", &["a"]).is_empty());
-        blamed.note("one", &Found { cleared: HashSet::from(["a"]), ..Found::default() });
+        blamed.note("one", &Searched { cleared: HashSet::from(["a"]), ..Searched::default() });
         assert!(blamed.among("one", &["a"]).is_empty());
     }
 }

@@ -1,12 +1,14 @@
 //! The loop: wakes at each tick and runs passes until nothing moves, and does the upkeep beside it. Any number of workers may run side by side.
 
+mod canary;
+mod row;
+mod tick;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde::Serialize;
-use serde_json::{Value, json};
-use sqlx::{FromRow, PgConnection};
+use serde_json::json;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -14,26 +16,25 @@ use tokio_cron_scheduler::{Job, JobScheduler};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::tick::{Sign, Ticked};
-use super::{Outcome, Trial, canary};
-use crate::catchword::Turns;
 use crate::config::CANARY;
+use crate::context::Context;
 use crate::database::Kept;
+use crate::health::Turns;
+use crate::outcome::Outcome;
+use crate::sync::{Trial, pass};
 use crate::upkeep::Upkeep;
-use crate::{Catchword, Error, metrics};
+use crate::{Error, metrics};
+use tick::{Sign, Ticked};
+
+pub(crate) use row::{ABSENT_SECONDS, STILL_SECONDS};
+pub use row::{WorkerRow, workers};
 
 /// How often a waiting worker shows itself, where ticks are rarer.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(65);
 /// A loop that has not come round for this long is stuck. Longer than the longest pass.
 const STUCK: Duration = Duration::from_secs(300);
 
-/// A worker that was not seen for this long is gone, or frozen: well above the time in which it shows itself, and told within two minutes.
-pub(crate) const ABSENT_SECONDS: f64 = 115.0;
-
-/// A tick saw due jobs, and nothing of them has moved for this long: work does not move. It was due for a tick before that, so that this is
-/// said within two minutes. A batch that is slow and succeeds is through by then.
-pub(crate) const STILL_SECONDS: f64 = 60.0;
-/// The same for the worker itself: a little less, so that the next tick says so.
+/// Work that has not moved for so long is told: a little less than [`STILL_SECONDS`](row::STILL_SECONDS), so that the next tick does.
 const STILL: Duration = Duration::from_secs(55);
 
 /// How often a tick that does not end looks around.
@@ -45,7 +46,7 @@ const NO_TICK: &str = "not one tick yet";
 /// A worker for collections of a [`Catchword`].
 #[derive(Clone)]
 pub struct Worker {
-    catchword: Catchword,
+    context: Arc<Context>,
     name: String,
     collections: Vec<String>,
     id: Uuid,
@@ -79,8 +80,8 @@ struct Life {
 
 impl Worker {
     /// A worker for these collections (none: all that are configured). `name` is what its passes are called in logs and spans.
-    pub fn new(catchword: Catchword, name: &str, collections: &[&str]) -> Worker {
-        let all = catchword.config().served().map(|c| c.name.as_str());
+    pub(crate) fn new(context: Arc<Context>, name: &str, collections: &[&str]) -> Worker {
+        let all = context.config.served().map(|c| c.name.as_str());
         let collections = all.filter(|name| collections.is_empty() || collections.contains(name)).map(str::to_owned).collect();
         let life = Life {
             round: Instant::now(),
@@ -92,7 +93,7 @@ impl Worker {
             logged: BTreeSet::new(),
         };
         Worker {
-            catchword,
+            context,
             name: name.to_owned(),
             collections,
             id: Uuid::new_v4(),
@@ -150,13 +151,13 @@ impl Worker {
     fn keep_up(&self, stop: &CancellationToken) -> JoinSet<()> {
         let names: Vec<&str> = self.collections.iter().map(String::as_str).collect();
         let mut upkeep = JoinSet::new();
-        upkeep.spawn(Upkeep::new(self.catchword.clone(), &names).run(stop.clone()));
+        upkeep.spawn(Upkeep::new(self.context.clone(), &names).run(stop.clone()));
         upkeep
     }
 
     /// The clock only notifies: its runs may overlap, and nothing may run inside it that can panic. Ticks during a run collapse into one.
     async fn clock(&self, wake: Arc<Notify>) -> Result<JobScheduler, Error> {
-        let tick = &self.catchword.config().worker.tick;
+        let tick = &self.context.config.worker.tick;
         let wrong = |error| Error::Refused(format!("tick = \"{tick}\": {error}"));
         let clock = JobScheduler::new().await.map_err(wrong)?;
         let job = Job::new(tick.as_str(), move |_, _| wake.notify_one()).map_err(wrong)?;
@@ -185,7 +186,7 @@ impl Worker {
                 looked_around = Some(Instant::now());
                 trial = Trial::Allowed;
             }
-            let outcome = self.catchword.pass(&self.name, names, trial, stop).await?;
+            let outcome = pass(&self.context, &self.name, names, trial, stop).await?;
             self.alive();
             {
                 let mut life = self.life();
@@ -203,7 +204,7 @@ impl Worker {
     /// True: something may be due.
     async fn look_around(&self) -> Result<bool, Error> {
         let sign = self.sign();
-        let Ticked { due, standing_still } = self.catchword.begin_tick(&self.kept, &sign).await?;
+        let Ticked { due, standing_still } = tick::begin_tick(&self.context, &self.kept, &sign).await?;
         let now = Instant::now();
         let since = |seconds: f64| now.checked_sub(Duration::try_from_secs_f64(seconds).unwrap_or_default()).unwrap_or(now);
         self.life().still = standing_still.into_iter().map(|(name, still)| (name, (since(still.seconds), still.why))).collect();
@@ -247,7 +248,7 @@ impl Worker {
         if !due || !self.collections.iter().any(|name| name == CANARY) {
             return false;
         }
-        let failed = self.catchword.stir_canary().await.err().map(|error| error.to_string());
+        let failed = canary::stir_canary(&self.context).await.err().map(|error| error.to_string());
         if let Some(error) = failed.as_ref().filter(|error| canary.failed.as_ref() != Some(error)) {
             tracing::warn!("the canary cannot be changed: {error}");
         }
@@ -271,9 +272,9 @@ impl Worker {
 
     /// What keeps collections of this worker from being worked on. It was logged when it began.
     fn unserved_by_name(&self) -> BTreeMap<String, String> {
-        let inner = &self.catchword.inner;
-        let troubles = inner.troubles();
-        let why = |name: &String| inner.breakers.why(name).or_else(|| troubles.get(name).cloned());
+        let context = &self.context;
+        let troubles = context.health.faults.worst();
+        let why = |name: &String| context.health.breakers.why(name).or_else(|| troubles.get(name).cloned());
         self.collections.iter().filter_map(|name| Some((name.clone(), why(name)?))).collect()
     }
 
@@ -313,7 +314,7 @@ impl Worker {
     /// A sign of life.
     async fn renew(&self) -> Result<(), Error> {
         let sign = self.sign();
-        self.catchword.renew(&self.kept, &sign).await?;
+        tick::renew(&self.context, &self.kept, &sign).await?;
         self.life().shown = Some(sign);
         Ok(())
     }
@@ -322,14 +323,15 @@ impl Worker {
     async fn say_what_is_new(&self) -> Result<(), Error> {
         let passed = self.life().passed;
         let now = self.shows(passed);
-        let is_new = now.passed || self.catchword.inner.has_turns() || self.life().shown.as_ref().is_none_or(|shown| !now.is_as(shown));
+        let is_new =
+            now.passed || !self.context.health.turns.is_empty() || self.life().shown.as_ref().is_none_or(|shown| !now.is_as(shown));
         if is_new { self.renew().await } else { Ok(()) }
     }
 
     /// What it shows of itself from now on.
     fn sign(&self) -> Sign {
         let passed = std::mem::take(&mut self.life().passed);
-        let Turns { moved, stood } = self.catchword.inner.take_turns();
+        let Turns { moved, stood } = self.context.health.turns.take();
         let mut life = self.life();
         for name in &moved {
             life.still.remove(name);
@@ -339,12 +341,12 @@ impl Worker {
     }
 
     fn shows(&self, passed: bool) -> Sign {
-        let inner = &self.catchword.inner;
-        let open = self.collections.iter().find_map(|name| inner.breakers.why(name));
+        let context = &self.context;
+        let open = self.collections.iter().find_map(|name| context.health.breakers.why(name));
         Sign {
             id: self.id,
             collections: self.collections.clone(),
-            troubles: json!(inner.troubles()),
+            troubles: json!(context.health.faults.worst()),
             breaker: open.unwrap_or_else(|| "closed".into()),
             passed,
             trouble: self.life().trouble.clone().filter(|trouble| trouble != NO_TICK),
@@ -354,7 +356,7 @@ impl Worker {
     }
 
     async fn retire(&self) {
-        let gone = sqlx::query(include_str!("retire_worker.sql")).bind(self.id).execute(&self.catchword.inner.pool).await;
+        let gone = sqlx::query(include_str!("retire_worker.sql")).bind(self.id).execute(&self.context.pool).await;
         if let Err(error) = gone {
             tracing::debug!("the worker's row stays for a day: {error}");
         }
@@ -365,38 +367,4 @@ impl Worker {
 fn together(named: &BTreeMap<String, String>) -> Option<String> {
     let lines: Vec<String> = named.iter().map(|(name, why)| format!("{name}: {why}")).collect();
     (!lines.is_empty()).then(|| lines.join("; "))
-}
-
-/// The name of this machine, for people.
-pub(crate) fn host() -> String {
-    let name = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
-    name.map_or_else(|| "unknown".into(), |name| name.trim().to_owned())
-}
-
-/// A worker as it last showed itself.
-#[derive(Clone, Debug, FromRow, Serialize)]
-pub struct WorkerRow {
-    pub id: Uuid,
-    pub host: String,
-    pub version: String,
-    pub collections: Vec<String>,
-    pub blocked: Value,
-    pub breaker: String,
-    /// What its last tick failed of.
-    pub trouble: Option<String>,
-    pub seen_seconds_ago: f64,
-    /// Since its last successful pass, or since its start if there was none.
-    pub passed_seconds_ago: f64,
-}
-
-impl WorkerRow {
-    /// Has it shown itself lately?
-    pub fn is_alive(&self) -> bool {
-        self.seen_seconds_ago < ABSENT_SECONDS
-    }
-}
-
-/// The workers seen in the last day, the newest first.
-pub async fn workers(connection: &mut PgConnection) -> Result<Vec<WorkerRow>, Error> {
-    Ok(sqlx::query_as(include_str!("workers.sql")).fetch_all(connection).await?)
 }

@@ -1,0 +1,126 @@
+//! What every part works with: pools, a client, the configuration, the collections as they were last read, and their health.
+
+mod collections;
+mod probe;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sqlx::PgPool;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::collection::Collection;
+use crate::config::{self, CANARY, Config, ElasticsearchSettings, Environment, Tls};
+use crate::elastic::{Address, Credentials, Elastic, IndexPlan, Target, Transport};
+use crate::health::Health;
+use crate::metrics::Gauges;
+use crate::{Error, database};
+
+pub(crate) use collections::{load_collections, refresh, refresh_in_background};
+pub(crate) use probe::{Asked, index_answers, probe_in_background, why_not_send};
+
+/// Connections for the reads of direct writes that go together: one for each flight that is usual, and some for the impatient.
+const QUICK_CONNECTIONS: u32 = 4;
+/// Connections beside those of batches: direct writes, health, a raise of the sequence.
+const SPARE_CONNECTIONS: u32 = 8;
+
+/// What every part works with.
+pub(crate) struct Context {
+    pub config: Config,
+    /// What stands before every index and alias.
+    pub prefix: String,
+    pub pool: PgPool,
+    /// For the statements of an application: its names are looked up by its own path.
+    pub open_pool: PgPool,
+    /// Reads for direct writes.
+    pub quick_pool: PgPool,
+    pub elastic: Elastic,
+    pub health: Health,
+    pub gauges: Gauges,
+    known: Mutex<Known>,
+    /// When the collections were last read, for processes that have no loop; held while they are being read.
+    refreshed: tokio::sync::Mutex<Instant>,
+}
+
+/// What was last read of the collections.
+#[derive(Default)]
+struct Known {
+    collections: HashMap<String, Arc<Collection>>,
+    /// Indices that readers do not see and that may not be written to: gone, or another's.
+    withheld: BTreeMap<String, String>,
+}
+
+impl Context {
+    /// Opens pools and client. Nothing is sent yet.
+    pub fn open(config: Config, environment: &Environment) -> Result<Context, Error> {
+        let elastic = Elastic::open(&address(&environment.elasticsearch)?)?;
+        let size = config.worker.in_flight as u32 + SPARE_CONNECTIONS;
+        Ok(Context {
+            prefix: environment.index_prefix.clone(),
+            pool: database::pool(&environment.database_url, size)?,
+            open_pool: database::open_pool(&environment.database_url, size)?,
+            quick_pool: database::quick_pool(&environment.database_url, QUICK_CONNECTIONS)?,
+            elastic,
+            health: Health::new(&config),
+            gauges: Gauges::new(),
+            known: Mutex::default(),
+            refreshed: tokio::sync::Mutex::new(Instant::now()),
+            config,
+        })
+    }
+
+    /// One collection, if it is served.
+    pub fn collection(&self, name: &str) -> Option<Arc<Collection>> {
+        self.known().collections.get(name).cloned()
+    }
+
+    /// These collections (none: all of the user's), as far as they are served, in the order of the configuration.
+    pub fn collections(&self, names: &[&str]) -> Vec<Arc<Collection>> {
+        let known = self.known();
+        let served = self.config.served().map(|config| config.name.as_str());
+        let wanted = served.filter(|name| if names.is_empty() { *name != CANARY } else { names.contains(name) });
+        wanted.filter_map(|name| known.collections.get(name).cloned()).collect()
+    }
+
+    /// Why an index that readers do not see may not be written to; none: it may.
+    pub fn withheld(&self, target: &Target) -> Option<String> {
+        self.known().withheld.get(target.index()).cloned()
+    }
+
+    /// May an index that readers do not see be looked at and written to now?
+    pub fn admits_hidden_index(&self, target: &Target) -> Result<(), String> {
+        match self.withheld(target) {
+            Some(why) => Err(why),
+            None => self.health.breakers.admits_beside(target.index()),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The index of a collection as it would be created.
+pub(crate) fn index_plan(context: &Context, config: &config::Collection, installation: Uuid) -> Result<IndexPlan, Error> {
+    Ok(IndexPlan {
+        alias: format!("{}{}", context.prefix, config.index),
+        mapping: config.mapping_json()?,
+        installation,
+        collection: config.name.clone(),
+    })
+}
+
+/// The settings as the client takes them.
+fn address(settings: &ElasticsearchSettings) -> Result<Address, Error> {
+    let credentials = match (&settings.username, &settings.password, &settings.api_key) {
+        (_, _, Some(key)) => Credentials::ApiKey(key.expose().to_owned()),
+        (Some(username), Some(password), None) => Credentials::Basic { username: username.clone(), password: password.expose().to_owned() },
+        _ => Credentials::None,
+    };
+    let transport = match settings.tls {
+        Tls::Verified => Transport::Verified,
+        Tls::Insecure => Transport::Insecure,
+    };
+    Ok(Address::new(&settings.url, credentials, settings.ca_file.clone(), transport)?)
+}

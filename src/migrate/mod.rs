@@ -1,0 +1,146 @@
+//! Makes the schema `catchword`, creates indices, attaches tables.
+
+mod schema;
+
+use uuid::Uuid;
+
+use crate::collection::{self, Attached, Doubts, OfACopy};
+use crate::config;
+use crate::context::{Context, index_plan};
+use crate::drift::drift;
+use crate::elastic::{Ensured, IndexPlan, Target};
+use crate::{Error, elastic};
+
+pub(crate) use schema::UTF8;
+pub use schema::{apply, apply_for_a_look, check_version, pending, refuse_encoding};
+
+/// What was done for one collection.
+#[derive(Clone, Debug)]
+pub struct Done {
+    pub collection: String,
+    pub attached: Attached,
+    pub alias: String,
+    pub index: Ensured,
+    /// Fields that were added to the index's mapping.
+    pub added: Vec<String>,
+    /// What is due because the mapping file or the view changed since the index was filled.
+    pub due: Option<String>,
+    /// What is doubtful about its view.
+    pub doubts: Doubts,
+}
+
+/// Makes the schema, creates the indices with their aliases, attaches every configured table. Repeating it changes nothing. Both sides
+/// are asked before a table is changed: a mapping that Elasticsearch refuses leaves no triggers that nobody works for.
+pub(crate) async fn migrate(context: &Context) -> Result<(Vec<String>, Vec<Done>), Error> {
+    migrate_copy(context, OfACopy::Refused).await
+}
+
+/// The same for a database that may be a copy of another one.
+pub(crate) async fn migrate_copy(context: &Context, copy: OfACopy) -> Result<(Vec<String>, Vec<Done>), Error> {
+    let pool = &context.pool;
+    collection::refuse_standby(&mut *pool.acquire().await?).await?;
+    schema::refuse_encoding(&mut *pool.acquire().await?).await?;
+    // what the mapping files say is checked before anything is changed
+    for config in context.config.served() {
+        index_plan(context, config, Uuid::nil())?.create_request()?;
+    }
+    let applied = schema::apply(pool).await?;
+    copy.settle(&mut *pool.acquire().await?).await?;
+    take_over(context).await?;
+    let installation = collection::installation(&mut *pool.acquire().await?).await?;
+    // an index that is another's is refused before anything is made
+    for config in context.config.served() {
+        let checked = context.elastic.check_index(&index_plan(context, config, installation)?, &recorded(context, config).await?).await;
+        checked.map_err(nothing_attached)?;
+    }
+    let mut indices = Vec::new();
+    for config in context.config.served() {
+        let targets = recorded(context, config).await?;
+        if targets.is_empty() {
+            collection::try_attach(pool, config).await?;
+        }
+        let plan = index_plan(context, config, installation)?;
+        indices.push(context.elastic.ensure_index(&plan, &targets).await.map_err(nothing_attached)?);
+    }
+    let mut done: Vec<Done> = Vec::new();
+    for (config, index) in context.config.served().zip(indices) {
+        let attached = collection::attach(pool, config).await.map_err(|error| half_done(error, &done))?;
+        collection::set_targets(pool, &config.name, index.target.index()).await?;
+        let plan = index_plan(context, config, installation)?;
+        let (added, due) = bring_in_line(context, config, &plan).await?;
+        let connection = &mut *pool.acquire().await?;
+        let doubts = collection::load(connection, config, &context.prefix).await?.doubts(connection).await?;
+        done.push(Done { collection: config.name.clone(), attached, alias: plan.alias, index, added, due, doubts });
+    }
+    Ok((applied, done))
+}
+
+/// Claims the indices of the database that this one was copied from, if that was asked for. Cut short, the next one goes on.
+async fn take_over(context: &Context) -> Result<(), Error> {
+    let connection = &mut *context.pool.acquire().await?;
+    let Some(previous) = collection::previous_installation(connection).await? else { return Ok(()) };
+    let installation = collection::installation(connection).await?;
+    for config in context.config.served() {
+        let targets = collection::load(connection, config, &context.prefix).await.map(|attached| attached.targets);
+        for target in targets.unwrap_or_default() {
+            context.elastic.claim(&target, previous, installation).await?;
+        }
+    }
+    collection::taken_over(connection).await
+}
+
+/// Asks Elasticsearch whether the indices that are wanted can be had, and makes nothing: for a dry run.
+pub(crate) async fn check_indices(context: &Context, installation: Uuid) -> Result<(), Error> {
+    for config in context.config.served() {
+        let plan = index_plan(context, config, installation)?;
+        context.elastic.check_index(&plan, &recorded(context, config).await?).await.map_err(nothing_attached)?;
+    }
+    Ok(())
+}
+
+/// The indices that were recorded for a collection; none: it is not attached yet.
+async fn recorded(context: &Context, config: &config::Collection) -> Result<Vec<Target>, Error> {
+    match collection::load(&mut *context.pool.acquire().await?, config, &context.prefix).await {
+        Ok(attached) => {
+            attached.check_targets()?;
+            Ok(attached.targets)
+        }
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
+/// Adds the fields that the mapping file has and the index lacks. What an index that is there cannot take is said, and left as it is.
+async fn bring_in_line(context: &Context, config: &config::Collection, plan: &IndexPlan) -> Result<(Vec<String>, Option<String>), Error> {
+    let found = drift(context, config).await?;
+    if found.rebuilding || !found.mapping.changed.is_empty() {
+        return Ok((Vec::new(), found.due()));
+    }
+    let attached = collection::load(&mut *context.pool.acquire().await?, config, &context.prefix).await?;
+    let mut added = Vec::new();
+    for target in &attached.targets {
+        let found = context.elastic.bring_in_line(plan, target).await?;
+        added.extend(found.added.into_iter().filter(|_| Some(target) == attached.readers_target()));
+    }
+    Ok((added, drift(context, config).await?.due()))
+}
+
+/// Elasticsearch could not be asked, or refuses the index: said with what that leaves.
+fn nothing_attached(error: elastic::Error) -> Error {
+    match error {
+        elastic::Error::Request { .. } => Error::Refused(format!(
+            "{error}; the schema catchword is in place, and no table was attached or changed: correct that, then run catchword migrate again"
+        )),
+        other => other.into(),
+    }
+}
+
+/// A table could not be attached after others were.
+fn half_done(error: Error, done: &[Done]) -> Error {
+    let attached: Vec<&str> = done.iter().map(|done| done.collection.as_str()).collect();
+    match attached.as_slice() {
+        [] => error,
+        attached => {
+            Error::Refused(format!("{error}; attached before that: {}; run catchword migrate again for the rest", attached.join(", ")))
+        }
+    }
+}
