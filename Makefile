@@ -18,6 +18,7 @@ test: ## run all tests; starts the servers and leaves them running
 	@scripts/services tools
 	@scripts/services up
 	@env=$$(scripts/services env) && eval "$$env" && RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --locked --workspace
+	@cargo test --locked --quiet --package catchword --lib --no-default-features
 	@env=$$(scripts/services env) && eval "$$env" && RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} cargo test --locked --workspace --features crash-points --test crash
 	@FAST=1 scripts/demo
 
@@ -43,6 +44,9 @@ lint: ## check format, lints and documentation; every warning is an error
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked --workspace --features crash-points --test crash -- -D warnings
+	cargo clippy --locked --package catchword --lib --bins -- -D warnings
+	cargo clippy --locked --package catchword --lib --no-default-features -- -D warnings
+	cargo clippy --locked --package annotations -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
 
 demo: ## show it at work; FAST=1 for the short version

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use bytes::Bytes;
 use catchword::collection::Want;
-use catchword::compare;
+use catchword::compare::compare;
 use catchword::elastic::{Body, Has, Write, answer, bulk, look};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 

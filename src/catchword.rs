@@ -30,14 +30,30 @@ pub struct Catchword {
 impl Catchword {
     /// Opens pool and client. Nothing is sent yet.
     pub fn open(config: Config, environment: &Environment) -> Result<Catchword, Error> {
-        let context = Arc::new(Context::open(config, environment)?);
-        Ok(Catchword { direct: DirectPath::new(context.clone()), inner: context })
+        Ok(Catchword::of(Context::open(config, environment)?))
+    }
+
+    fn of(context: Context) -> Catchword {
+        let inner = Arc::new(context);
+        Catchword { direct: DirectPath::new(inner.clone()), inner }
     }
 
     /// Opens, and refuses what it will not work on: a standby, another version's schema, a collection that is not attached, triggers
     /// that are missing or off, another installation's index. An Elasticsearch that is down is no reason to refuse: writes go on.
     pub async fn connect(config: Config, environment: &Environment) -> Result<Catchword, Error> {
-        let catchword = Catchword::open(config, environment)?;
+        Catchword::of(Context::open(config, environment)?).checked().await
+    }
+
+    /// Like [`Catchword::connect`], with the application's own pool: [`Catchword::store_and_schedule`] begins its transactions there,
+    /// whatever the settings of its sessions are. What catchword itself reads and writes goes to the same server, as the same role, by
+    /// connections of its own, because its promises rest on their settings. The environment's `database_url` is not used.
+    pub async fn with_pool(config: Config, environment: &Environment, pool: PgPool) -> Result<Catchword, Error> {
+        Catchword::of(Context::with_pool(config, environment, pool)?).checked().await
+    }
+
+    /// Refuses what it will not work on.
+    async fn checked(self) -> Result<Catchword, Error> {
+        let catchword = self;
         let mut connection = catchword.inner.pool.acquire().await?;
         collection::refuse_standby(&mut connection).await?;
         migrate::check_version(&mut connection).await?;

@@ -18,6 +18,7 @@ use crate::elastic::Has;
 
 /// What a look at both sides came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Verdict {
     /// Neither side has it, and Elasticsearch was told.
     Gone,

@@ -20,12 +20,12 @@ const TRUSTED: Duration = Duration::from_millis(500);
 const DOUBTED: Duration = Duration::from_secs(90);
 
 /// Opens the pool for what catchword asks itself. No connection is made yet.
-pub fn pool(url: &DatabaseUrl, size: u32) -> Result<PgPool, Error> {
-    Ok(asked_before(size).after_connect(|connection, _| Box::pin(prepare_session(connection))).connect_lazy_with(options(url)?))
+pub fn pool(options: &PgConnectOptions, size: u32) -> PgPool {
+    asked_before(size).after_connect(|connection, _| Box::pin(prepare_session(connection))).connect_lazy_with(options.clone())
 }
 
 /// A pool for what the caller asks: its names are looked up as in any other session of the role.
-pub fn open_pool(url: &DatabaseUrl, size: u32) -> Result<PgPool, Error> {
+pub fn open_pool(options: &PgConnectOptions, size: u32) -> PgPool {
     let pool = asked_before(size).after_connect(|connection, _| {
         Box::pin(async move {
             prepare_session(connection).await?;
@@ -33,7 +33,7 @@ pub fn open_pool(url: &DatabaseUrl, size: u32) -> Result<PgPool, Error> {
             Ok(())
         })
     });
-    Ok(pool.connect_lazy_with(options(url)?))
+    pool.connect_lazy_with(options.clone())
 }
 
 fn asked_before(size: u32) -> PgPoolOptions {
@@ -49,8 +49,8 @@ fn asked_before(size: u32) -> PgPoolOptions {
 }
 
 /// A pool for reads that somebody waits for: what takes longer than a quarter of a second is given up by the server itself.
-pub fn quick_pool(url: &DatabaseUrl, size: u32) -> Result<PgPool, Error> {
-    Ok(PgPoolOptions::new()
+pub fn quick_pool(options: &PgConnectOptions, size: u32) -> PgPool {
+    PgPoolOptions::new()
         .max_connections(size)
         .acquire_timeout(ACQUIRE)
         .after_connect(|connection, _| {
@@ -60,7 +60,7 @@ pub fn quick_pool(url: &DatabaseUrl, size: u32) -> Result<PgPool, Error> {
                 Ok(())
             })
         })
-        .connect_lazy_with(options(url)?))
+        .connect_lazy_with(options.clone())
 }
 
 /// One connection with the same settings, for work that must not wait for the pool.
@@ -121,9 +121,18 @@ fn is_lost(error: &sqlx::Error) -> bool {
     code.is_none_or(|code| code.starts_with("57P") || code.starts_with("08"))
 }
 
-fn options(url: &DatabaseUrl) -> Result<PgConnectOptions, Error> {
-    let options = PgConnectOptions::from_str(url.expose()).map_err(|_| Error::DatabaseUrl)?;
-    Ok(options.application_name("catchword").disable_statement_logging())
+/// Where a URL leads.
+pub fn options(url: &DatabaseUrl) -> Result<PgConnectOptions, Error> {
+    Ok(as_catchword(PgConnectOptions::from_str(url.expose()).map_err(|_| Error::DatabaseUrl)?))
+}
+
+/// The same server and role as the connections of a pool have, under our own name.
+pub fn options_of(pool: &PgPool) -> PgConnectOptions {
+    as_catchword(pool.connect_options().as_ref().clone())
+}
+
+fn as_catchword(options: PgConnectOptions) -> PgConnectOptions {
+    options.application_name("catchword").disable_statement_logging()
 }
 
 /// Begins a transaction. A begin that is cancelled half-way leaves a connection with an open transaction in the pool (sqlx 0.9.0):

@@ -4,6 +4,7 @@ use crate::{config, elastic};
 
 /// An error of the library. Its text is one sentence, with the remedy if there is one, and never holds a secret.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The configuration or the environment is wrong.
     #[error(transparent)]

@@ -1,48 +1,81 @@
 #![doc = include_str!("ARCHITECTURE.md")]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "internals"), deny(missing_docs))]
+// without `internals`, what only the tests and benches ask for is asked for by nobody
+#![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports))]
 
-mod catchword;
-mod compare;
-mod context;
-mod direct;
-mod health;
-mod outcome;
+// The parts, in reading order. Nobody outside sees them but through the door below, or with the feature `internals`.
+#[path = "."]
+mod parts {
+    // the heart
+    pub mod catchword;
+    pub mod compare;
+    pub mod context;
+    pub mod direct;
+    pub mod health;
+    pub mod look;
+    pub mod outcome;
+    pub mod sync;
+    pub mod worker;
 
-pub mod sync;
-pub mod worker;
+    // operations
+    pub mod alarm;
+    pub mod audit;
+    #[cfg(feature = "cli")]
+    pub mod cli;
+    pub mod doctor;
+    pub mod drift;
+    pub mod explain;
+    pub mod metrics;
+    pub mod migrate;
+    pub mod operate;
+    pub mod rebuild;
+    pub mod reindex;
+    pub mod status;
+    #[cfg(feature = "otlp")]
+    pub mod telemetry;
+    pub mod upkeep;
 
-pub mod alarm;
-pub mod audit;
-pub mod doctor;
-pub mod drift;
-pub mod explain;
-pub mod migrate;
-pub mod operate;
-pub mod rebuild;
-pub mod reindex;
-pub mod status;
-pub mod upkeep;
+    // the ground
+    pub mod alone;
+    pub mod collection;
+    pub mod config;
+    pub mod crash;
+    pub mod database;
+    pub mod elastic;
+    pub mod error;
+    pub mod host;
+    pub mod job;
+    pub mod printable;
+    pub mod traceparent;
+}
 
-pub mod collection;
-pub mod elastic;
-pub mod job;
+#[cfg(not(feature = "internals"))]
+use parts::*;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub use parts::*;
 
-pub mod cli;
-pub mod config;
-pub mod database;
-pub mod metrics;
-pub mod telemetry;
+// The door.
+pub use parts::catchword::Catchword;
+pub use parts::compare::Verdict;
+pub use parts::direct::{Direct, Kept, Stored};
+pub use parts::elastic::Refresh;
+pub use parts::error::Error;
+pub use parts::outcome::Outcome;
+pub use parts::worker::Worker;
 
-mod alone;
-mod crash;
-mod error;
-mod host;
-mod printable;
-mod traceparent;
+/// `catchword.toml`, and what the environment says.
+pub use parts::config;
 
-pub use catchword::Catchword;
-pub use compare::{Verdict, compare};
-pub use direct::{Direct, Kept, Stored};
-pub use error::Error;
-pub use outcome::Outcome;
-pub use worker::Worker;
+/// Metrics and traces of a process that has no OpenTelemetry of its own.
+#[cfg(feature = "otlp")]
+pub use parts::telemetry;
+
+/// What a process is, for its metrics.
+pub use parts::metrics::Part;
+
+/// The command line. Not for applications.
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub use parts::cli;

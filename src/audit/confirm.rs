@@ -8,11 +8,11 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::glance::{Glance, Seen};
 use super::{Example, Kind, Run};
 use crate::collection::Want;
 use crate::compare::{Verdict, compare};
 use crate::elastic::{Has, Target};
+use crate::look::{Seen, SeenKey};
 use crate::{Error, job};
 
 /// How often a key that is being written to is looked at again before it is left alone: its own jobs will look.
@@ -77,12 +77,12 @@ impl Run<'_> {
             let keys: Vec<&str> = suspects.iter().map(|suspect| suspect.key.as_str()).collect();
             let doubted: Vec<&str> = suspects.iter().filter(|suspect| suspect.content).map(|suspect| suspect.key.as_str()).collect();
             let open = self.open_among(&keys).await?;
-            let glance = self.glance(targets, &keys).await?;
+            let seen = self.look(targets, &keys).await?;
+            let seen: Vec<SeenKey> = (0..keys.len()).map(|n| seen.key(n)).collect();
             let other = self.other_content(targets, &doubted).await?;
             let mut again = Vec::new();
             let mut wait = false;
-            for (n, suspect) in suspects.into_iter().enumerate() {
-                let now = &glance.seen(n);
+            for (suspect, now) in suspects.into_iter().zip(&seen) {
                 let others = (0..targets.len()).filter(|n| other.contains(&(suspect.key.clone(), *n))).collect::<Vec<_>>();
                 match judge(&suspect, now, &others, open.contains(&suspect.key)) {
                     Judged::Agrees => {}
@@ -160,7 +160,7 @@ enum Judged {
 }
 
 /// Pure: what was wanted before, what both sides have now, in which indices the content is another, and whether a job was open in between.
-fn judge(suspect: &Suspect, now: &Seen, others: &[usize], open: bool) -> Judged {
+fn judge(suspect: &Suspect, now: &SeenKey, others: &[usize], open: bool) -> Judged {
     if now.agrees() && others.is_empty() {
         Judged::Agrees
     } else if open {
@@ -174,11 +174,11 @@ fn judge(suspect: &Suspect, now: &Seen, others: &[usize], open: bool) -> Judged 
     }
 }
 
-fn is_unknown(seen: &Seen) -> bool {
+fn is_unknown(seen: &SeenKey) -> bool {
     seen.verdicts().any(|verdict| verdict == Verdict::Unknown)
 }
 
-fn differences(targets: &[Target], suspect: &Suspect, now: &Seen, others: &[usize]) -> Vec<Difference> {
+fn differences(targets: &[Target], suspect: &Suspect, now: &SeenKey, others: &[usize]) -> Vec<Difference> {
     let each = targets.iter().zip(&now.has).enumerate().filter_map(|(n, (target, has))| {
         let kind = Kind::of(compare(now.want?, has)).or_else(|| others.contains(&n).then_some(Kind::Content))?;
         Some(Difference { key: suspect.key.clone(), kind, index: target.index().to_owned(), want: now.want, has: has.clone() })
@@ -216,9 +216,9 @@ impl Difference {
 }
 
 /// Suspects of a look, in the order of the keys.
-pub(super) fn suspects(keys: &[&str], glance: &Glance) -> Vec<Suspect> {
-    let differing = keys.iter().enumerate().filter(|(n, _)| !glance.agrees(*n));
-    differing.map(|(n, key)| Suspect::of((*key).to_owned(), glance.want(n))).collect()
+pub(super) fn suspects(seen: &Seen<'_>) -> Vec<Suspect> {
+    let differing = seen.keys.iter().enumerate().filter(|(n, _)| !seen.agrees(*n));
+    differing.map(|(n, key)| Suspect::of((*key).to_owned(), seen.wants[n])).collect()
 }
 
 #[cfg(test)]
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_difference_counts_only_if_nothing_was_written_and_no_job_is_open() {
         let suspect = |want| Suspect::of("k".into(), Some(want));
-        let seen = |want, has| Seen { want: Some(want), has: vec![has] };
+        let seen = |want, has| SeenKey { want: Some(want), has: vec![has] };
         let unknown = || Has::Unknown("closed".into());
         for (before, now, open, judged) in [
             (Want::Present(4), seen(Want::Present(4), Has::Absent), false, Judged::Differs),
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn every_index_must_agree() {
-        let seen = Seen { want: Some(Want::Present(4)), has: vec![Has::Present(4), Has::Absent] };
+        let seen = SeenKey { want: Some(Want::Present(4)), has: vec![Has::Present(4), Has::Absent] };
         assert!(!seen.agrees());
         let targets = [Target::new("a-000001"), Target::new("a-000002")];
         let found = differences(&targets, &Suspect::of("k".into(), Some(Want::Present(4))), &seen, &[]);

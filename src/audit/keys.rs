@@ -6,10 +6,10 @@ use futures_util::future::join;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::confirm::{Confirmed, Suspect, suspects};
-use super::glance::Glance;
 use super::ledger::Stage;
 use super::{Example, Run};
 use crate::collection::{Keys, Want};
+use crate::look::Seen;
 use crate::{Error, crash};
 
 /// Keys fetched at once: some ten milliseconds, seconds from a cold disk. At its end a page waits for its last look, so it is no small one.
@@ -33,7 +33,7 @@ impl Run<'_> {
                     None => Ok(None),
                 }
             };
-            let (next, suspected) = join(next, self.glance_at(&picked)).await;
+            let (next, suspected) = join(next, self.look_at(&picked)).await;
             let confirmed = self.confirm(&self.targets, suspected?).await?;
             self.ledger.looked += picked.len() as u64;
             let Some(next) = next? else {
@@ -57,7 +57,7 @@ impl Run<'_> {
         }
     }
 
-    async fn glance_at(&self, keys: &[&str]) -> Result<Vec<Suspect>, Error> {
+    async fn look_at(&self, keys: &[&str]) -> Result<Vec<Suspect>, Error> {
         let (mut rest, mut suspected) = (keys.chunks(LOOK), Vec::new());
         let mut looks: FuturesUnordered<_> = rest.by_ref().take(LOOKS).map(|keys| self.suspected(keys)).collect();
         while let Some(look) = looks.next().await {
@@ -68,24 +68,25 @@ impl Run<'_> {
     }
 
     async fn suspected(&self, keys: &[&str]) -> Result<Vec<Suspect>, Error> {
-        let glance = self.glance(&self.targets, keys).await?;
-        let mut suspected = suspects(keys, &glance);
+        let seen = self.look(&self.targets, keys).await?;
+        let mut suspected = suspects(&seen);
         if self.ledger.content || self.ledger.content_share.is_some() {
-            suspected.extend(self.of_other_content(keys, &glance).await?);
+            suspected.extend(self.of_other_content(&seen).await?);
         }
         Ok(suspected)
     }
 
     /// Keys whose versions agree and whose documents do not: of all, or of a share of them.
-    async fn of_other_content(&self, keys: &[&str], glance: &Glance) -> Result<Vec<Suspect>, Error> {
+    async fn of_other_content(&self, seen: &Seen<'_>) -> Result<Vec<Suspect>, Error> {
         let share = self.ledger.content_share.filter(|_| !self.ledger.content);
         let is_picked = || share.is_none_or(|share| rand::random_bool(share.clamp(0.0, 1.0)));
-        let is_shown = |n: &usize| matches!(glance.want(*n), Some(Want::Present(_))) && glance.agrees(*n) && is_picked();
+        let is_shown = |n: &usize| matches!(seen.wants[*n], Some(Want::Present(_))) && seen.agrees(*n) && is_picked();
+        let keys = &seen.keys;
         let shown: Vec<usize> = (0..keys.len()).filter(is_shown).collect();
         let other = self.other_content(&self.targets, &shown.iter().map(|n| keys[*n]).collect::<Vec<_>>()).await?;
         let other: BTreeSet<&str> = other.iter().map(|(key, _)| key.as_str()).collect();
         let differing = shown.into_iter().filter(|n| other.contains(keys[*n]));
-        Ok(differing.map(|n| Suspect { want: glance.want(n), key: keys[n].to_owned(), content: true }).collect())
+        Ok(differing.map(|n| Suspect { want: seen.wants[n], key: keys[n].to_owned(), content: true }).collect())
     }
 
     pub(super) fn is_sampled(&self) -> bool {

@@ -249,6 +249,9 @@ pub(super) struct Worker {
     /// Serve /healthz, /readyz and /metrics here
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9090")]
     pub listen: SocketAddr,
+    /// What its passes are called in the log and in traces
+    #[arg(long, value_name = "NAME", default_value = "sync")]
+    pub name: String,
 }
 
 #[derive(Debug, clap::Args)]

@@ -20,7 +20,7 @@ pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
     let telemetry = Telemetry::start(&catchword, Part::Worker)?;
     super::check_database(&catchword).await?;
     catchword.serve_what_can_be_served().await?;
-    let worker = catchword.worker("sync", &[]);
+    let worker = catchword.worker(&options.name, &[]);
     let stop = CancellationToken::new();
     let listener = tokio::net::TcpListener::bind(options.listen)
         .await

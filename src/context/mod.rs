@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sqlx::PgPool;
+use sqlx::postgres::PgConnectOptions;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -54,13 +55,24 @@ struct Known {
 impl Context {
     /// Opens pools and client. Nothing is sent yet.
     pub fn open(config: Config, environment: &Environment) -> Result<Context, Error> {
+        let options = database::options(&environment.database_url)?;
+        let pool = database::open_pool(&options, connections(&config));
+        Context::with(config, environment, pool, &options)
+    }
+
+    /// The same with the application's own pool: its transactions are begun there, and all else goes the same way to the same server.
+    pub fn with_pool(config: Config, environment: &Environment, pool: PgPool) -> Result<Context, Error> {
+        let options = database::options_of(&pool);
+        Context::with(config, environment, pool, &options)
+    }
+
+    fn with(config: Config, environment: &Environment, open_pool: PgPool, options: &PgConnectOptions) -> Result<Context, Error> {
         let elastic = Elastic::open(&address(&environment.elasticsearch)?)?;
-        let size = config.worker.in_flight as u32 + SPARE_CONNECTIONS;
         Ok(Context {
             prefix: environment.index_prefix.clone(),
-            pool: database::pool(&environment.database_url, size)?,
-            open_pool: database::open_pool(&environment.database_url, size)?,
-            quick_pool: database::quick_pool(&environment.database_url, QUICK_CONNECTIONS)?,
+            pool: database::pool(options, connections(&config)),
+            open_pool,
+            quick_pool: database::quick_pool(options, QUICK_CONNECTIONS),
             elastic,
             health: Health::new(&config),
             gauges: Gauges::new(),
@@ -109,6 +121,11 @@ pub(crate) fn index_plan(context: &Context, config: &config::Collection, install
         installation,
         collection: config.name.clone(),
     })
+}
+
+/// Those of batches, and some beside them. None is opened before it is needed.
+fn connections(config: &Config) -> u32 {
+    config.worker.in_flight as u32 + SPARE_CONNECTIONS
 }
 
 /// The settings as the client takes them.

@@ -25,6 +25,7 @@ impl<T> Stored<T> {
 
 /// What was stored, and whether it is indexed already.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Kept<T> {
     /// Your value. It is committed.
     pub value: T,

@@ -14,6 +14,7 @@ pub(crate) use measured::{Bulk, Measured, OBJECTIVE_SECONDS};
 
 /// What a pass did, counted in jobs where nothing else is said.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct Outcome {
     /// Locked and looked at.
     pub claimed: u64,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Rebuild, Run, Stage};
-use crate::compare::compare;
 use crate::elastic::Has;
 use crate::job::{self, Place};
+use crate::look::{self, AtElasticsearch};
 use crate::outcome::Outcome;
 use crate::sync::{self, Trial};
 use crate::{Error, collection};
@@ -18,7 +18,6 @@ const LOOK_AROUND: Duration = Duration::from_secs(30);
 const STUCK: Duration = Duration::from_secs(60);
 /// Keys looked at together.
 const PAGE: i64 = 2_500;
-const LOOK: Duration = Duration::from_secs(10);
 
 impl Run<'_> {
     /// Runs passes until no job of the filling is left. The command works the queue itself: then no worker has to run, and it hears at
@@ -73,15 +72,14 @@ impl Run<'_> {
             let Some(last) = page.last() else { break };
             place = Place::behind(last);
             let keys: Vec<&str> = page.iter().map(|job| job.key.as_str()).filter(|key| collection.key_type.fault(key).is_none()).collect();
-            let seen = context
-                .elastic
-                .look(&new, &keys, LOOK)
+            let mut look = AtElasticsearch::of(&keys);
+            look.ask(&context.elastic, &new, look::LIMIT)
                 .await
                 .map_err(|answer| Error::Refused(format!("index {new} cannot be looked at: {answer}")))?;
-            let (wants, _) = collection.wants(&mut connection, &keys).await?;
-            for (key, has) in keys.iter().zip(&seen) {
-                let agrees = wants.get(*key).is_some_and(|want| compare(*want, has).is_satisfied());
-                if !agrees && !matches!(has, Has::Unknown(_)) {
+            let seen = look.then_postgres(&collection, &mut connection).await?;
+            for (n, key) in keys.iter().enumerate() {
+                let seen = seen.key(n);
+                if !seen.agrees() && !seen.has.iter().any(|has| matches!(has, Has::Unknown(_))) {
                     lacking += 1;
                     example = example.or_else(|| page.iter().find(|job| job.key == **key).cloned());
                 }

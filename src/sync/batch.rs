@@ -8,15 +8,14 @@ use tracing::{Instrument, debug_span};
 
 use super::deadline::Deadline;
 use super::fate::{Fate, Finding, fate, mass_refusal};
-use super::group::Key;
+use super::find::{Facts, find, sort_out_bad_keys};
 use super::groups;
-use super::mend::mend;
 use super::panicked::UnderWay;
+use super::renumber::{Renumbered, renumber};
 use super::search::{Found, Search};
 use super::walk::Look;
 use super::write::Written;
-use crate::collection::{self, Collection, Want};
-use crate::compare::Verdict;
+use crate::collection::Collection;
 use crate::config::CANARY;
 use crate::context::Context;
 use crate::elastic::Answer;
@@ -37,35 +36,23 @@ pub(super) async fn batch(
     let deadline = Deadline::start();
     let mut measured = Measured::default();
     crash::point("after-claim");
-    let (good, mut findings) = sort_out_bad_keys(jobs);
+    let (good, mut findings) = sort_out_bad_keys(jobs.iter().map(|job| job.key.as_str()));
     let search = Search::begin(with_suspicion(&good, jobs, &context.health.blamed.among(&collection.name, &good)));
     let searched = groups::work(context, collection, &mut transaction, search, when, deadline, under_way, &mut measured).await?;
     let groups::Searched { worked, found, faults, pace } = searched;
-    sort_out_what_never_was(collection, &worked.keys, &mut findings);
-    let mended = match when {
-        Look::First => mend(context, collection, &mut transaction, &worked, deadline, &mut findings).await?,
-        Look::Later => 0,
+    let renumbered = match when {
+        Look::First => renumber(context, collection, &mut transaction, &worked, deadline).await?,
+        Look::Later => Renumbered::default(),
     };
-    for fault in &worked.unbuildable {
-        if let Some(key) = good.iter().find(|key| **key == fault.key) {
-            findings.insert(key, Finding::Unbuildable(fault.error.clone()));
-        }
-    }
-    findings.extend(found.blamed.iter().map(|(key, why)| (*key, Finding::Unanswered(why.clone()))));
-    findings.extend(found.suspected.keys().map(|key| (*key, Finding::Suspected)));
     let is_down = faults.first().is_some_and(Option::is_some);
-    for key in good {
-        let verdict = worked.keys.get(key).map(Key::verdict).or(is_down.then_some(Verdict::Unknown));
-        if let Some(verdict) = verdict {
-            findings.entry(key).or_insert_with(|| Finding::Seen { verdict, answer: worked.written.worst(key).cloned() });
-        }
-    }
+    let facts = Facts { key_type: collection.key_type, worked: &worked, renumbered: &renumbered, found: &found, is_down };
+    findings.extend(good.iter().filter_map(|key| Some((*key, find(key, &facts)?))));
     let mut outcome = count(jobs, &worked.written);
     outcome.canary = if collection.name == CANARY { outcome.claimed } else { 0 };
     if when == Look::First {
         worked.keys.values().for_each(|seen| outcome.count(seen.verdict()));
     }
-    outcome.touched = mended;
+    outcome.touched = renumbered.drawn;
     context.health.blamed.note(&collection.name, &found.searched());
     note_health(context, collection, faults, pace, &findings, &mut outcome);
     let settled = async {
@@ -79,22 +66,6 @@ pub(super) async fn batch(
     Ok((outcome, measured))
 }
 
-/// A key that no document can have would fail the bulk. The rest is looked at once per key, however many jobs name it.
-fn sort_out_bad_keys(jobs: &[Job]) -> (Vec<&str>, HashMap<&str, Finding>) {
-    let mut good: Vec<&str> = jobs.iter().map(|job| job.key.as_str()).collect();
-    good.sort_unstable();
-    good.dedup();
-    let mut bad = HashMap::new();
-    good.retain(|key| match collection::no_id(key) {
-        None => true,
-        Some(fault) => {
-            bad.insert(*key, Finding::BadKey(fault));
-            false
-        }
-    });
-    (good, bad)
-}
-
 /// How many keys were in the smallest request without an answer that each of these was in, by what their jobs and this
 /// process remember.
 fn with_suspicion<'k>(keys: &[&'k str], jobs: &[Job], blamed: &HashSet<&str>) -> Vec<(&'k str, Option<usize>)> {
@@ -103,16 +74,6 @@ fn with_suspicion<'k>(keys: &[&'k str], jobs: &[Job], blamed: &HashSet<&str>) ->
         among.entry(&job.key).and_modify(|before| *before = size.min(*before)).or_insert(size);
     }
     keys.iter().map(|key| (*key, among.get(key).copied())).collect()
-}
-
-/// A key that is not of the collection's type has no row. If it has no document either, somebody scheduled it by mistake; if it has one,
-/// an audit found it, and it is seen gone like any other orphan.
-fn sort_out_what_never_was<'k>(collection: &Collection, keys: &HashMap<&'k str, Key>, findings: &mut HashMap<&'k str, Finding>) {
-    for (key, seen) in keys.iter().filter(|(_, seen)| seen.want == Want::Never && seen.seen == 0) {
-        if let Some(fault) = collection.key_type.fault(key).filter(|_| seen.verdict() == Verdict::Gone) {
-            findings.insert(key, Finding::BadKey(fault));
-        }
-    }
 }
 
 fn count(jobs: &[Job], written: &Written) -> Outcome {

@@ -15,6 +15,7 @@ use crate::collection::{Collection, Unbuildable, Want};
 use crate::compare::{Verdict, compare};
 use crate::context::{Asked, Context};
 use crate::elastic::{Answer, Has};
+use crate::look::{self, AtElasticsearch, Seen};
 use crate::outcome::Measured;
 use crate::{Error, crash};
 
@@ -31,7 +32,7 @@ pub(super) struct Limits {
 
 impl Limits {
     /// Seconds for a batch that takes less than one: whatever is slower than this is better sent in smaller parts.
-    const CALM: Limits = Limits { look: Duration::from_secs(10), bulk: Duration::from_secs(15), beside: Duration::from_secs(12) };
+    const CALM: Limits = Limits { look: look::LIMIT, bulk: Duration::from_secs(15), beside: Duration::from_secs(12) };
     /// Suspects wait less, because each wrong guess costs this.
     const SUSPECTS: Limits = Limits::all(Duration::from_secs(2));
     /// One alone waits longer than a group, because it is charged if it fails.
@@ -106,7 +107,7 @@ pub(super) async fn work<'k>(
     Ok(worked)
 }
 
-/// Elasticsearch first: its version came from a committed row, so a row read later can only be equal or newer.
+/// Looks at both sides and compares.
 async fn look_at_both<'k>(
     context: &Context,
     collection: &Collection,
@@ -117,45 +118,36 @@ async fn look_at_both<'k>(
     measured: &mut Measured,
 ) -> Result<Worked<'k>, Error> {
     let started = Instant::now();
-    let documents = look(context, collection, keys, limits, deadline).instrument(debug_span!("look", side = "elasticsearch")).await;
+    let look = look(context, collection, keys, limits, deadline).instrument(debug_span!("look", side = "elasticsearch")).await;
     let at_elasticsearch = started.elapsed();
-    let (wants, unbuildable) = collection.wants(connection, keys).instrument(debug_span!("look", side = "postgres")).await?;
+    let seen = look.then_postgres(collection, connection).instrument(debug_span!("look", side = "postgres")).await?;
     measured.looked(at_elasticsearch, started.elapsed() - at_elasticsearch);
     crash::point("after-look");
-    let keys = debug_span!("compare", keys = keys.len()).in_scope(|| judge(keys, &documents, &wants));
-    Ok(Worked { documents, keys, unbuildable, written: Written::default() })
+    let keys = debug_span!("compare", keys = keys.len()).in_scope(|| judge(&seen));
+    Ok(Worked { documents: seen.has, keys, unbuildable: seen.unbuildable, written: Written::default() })
 }
 
-/// What each target has of each key, in the order of the keys. A sick index that nobody reads is left alone for a while: its keys are
-/// unknown, and those of the readers' go on.
-async fn look(
-    context: &Context,
-    collection: &Collection,
-    keys: &[&str],
-    limits: Limits,
-    deadline: Deadline,
-) -> Vec<Result<Vec<Has>, Answer>> {
-    let mut seen = Vec::new();
+/// What each target has of each key. A sick index that nobody reads is left alone for a while: its keys are unknown, and those of the
+/// readers' go on.
+async fn look<'k>(context: &Context, collection: &Collection, keys: &[&'k str], limits: Limits, deadline: Deadline) -> AtElasticsearch<'k> {
+    let mut look = AtElasticsearch::of(keys);
     for (n, target) in collection.targets.iter().enumerate() {
-        let limit = deadline.within(limits.look).unwrap_or(Duration::from_millis(1));
-        seen.push(match if n == 0 { Ok(()) } else { context.admits_hidden_index(target) } {
-            Ok(()) => context.elastic.look(target, keys, limit).await,
-            Err(why) => Err(Answer::Unavailable(why)),
-        });
+        match if n == 0 { Ok(()) } else { context.admits_hidden_index(target) } {
+            Ok(()) => {
+                let limit = deadline.within(limits.look).unwrap_or(Duration::from_millis(1));
+                _ = look.ask(&context.elastic, target, limit).await;
+            }
+            Err(why) => look.skip(Answer::Unavailable(why)),
+        }
     }
-    seen
+    look
 }
 
-fn judge<'k>(keys: &[&'k str], documents: &[Result<Vec<Has>, Answer>], wants: &HashMap<String, Want>) -> HashMap<&'k str, Key> {
-    let judged = keys.iter().enumerate().filter_map(|(n, key)| {
-        let want = *wants.get(*key)?;
-        let has = documents.iter().map(|target| match target {
-            Ok(all) => all.get(n).cloned().unwrap_or_else(|| Has::Unknown("no answer".into())),
-            Err(answer) => Has::Unknown(answer.to_string()),
-        });
-        let has: Vec<Has> = has.collect();
-        let seen = has.iter().map(|has| if let Has::Present(version) = has { *version } else { 0 }).max().unwrap_or(0);
-        Some((*key, Key { want, verdicts: has.iter().map(|has| compare(want, has)).collect(), seen }))
+fn judge<'k>(seen: &Seen<'k>) -> HashMap<&'k str, Key> {
+    let judged = seen.keys.iter().enumerate().filter_map(|(n, key)| {
+        let (want, has) = (seen.wants[n]?, seen.key(n).has);
+        let highest = has.iter().map(|has| if let Has::Present(version) = has { *version } else { 0 }).max().unwrap_or(0);
+        Some((*key, Key { want, verdicts: has.iter().map(|has| compare(want, has)).collect(), seen: highest }))
     });
     judged.collect()
 }

@@ -1,17 +1,12 @@
 //! Clears away what has nothing to say any more: old results of audits, old counts, and dead letters whose keys are in step.
 
-use std::time::Duration;
-
 use super::Upkeep;
 use crate::collection::Collection;
-use crate::compare::compare;
-use crate::elastic::Has;
+use crate::look::{self, AtElasticsearch};
 use crate::{Error, database, job};
 
 /// Dead letters that are looked at in one go; another time others.
 const LETTERS: i64 = 500;
-/// The limit of one look.
-const LIMIT: Duration = Duration::from_secs(10);
 
 impl Upkeep {
     /// Once an hour.
@@ -37,20 +32,16 @@ impl Upkeep {
         if keys.is_empty() {
             return Ok(());
         }
-        let mut seen: Vec<Vec<Has>> = Vec::new();
+        let mut look = AtElasticsearch::of(&keys);
         for target in &collection.targets {
             // an index that does not answer says nothing: another time
-            let Ok(has) = context.elastic.look(target, &keys, LIMIT).await else { return Ok(()) };
-            seen.push(has);
+            if look.ask(&context.elastic, target, look::LIMIT).await.is_err() {
+                return Ok(());
+            }
         }
         let mut transaction = database::begin(&context.pool).await?;
-        let (wants, _) = collection.wants(&mut transaction, &keys).await?;
-        let in_step = |n: usize, key: &str| {
-            let agrees =
-                |has: &Vec<Has>| matches!((wants.get(key), has.get(n)), (Some(want), Some(has)) if compare(*want, has).is_satisfied());
-            !seen.is_empty() && seen.iter().all(agrees)
-        };
-        let settled: Vec<&str> = keys.iter().enumerate().filter(|(n, key)| in_step(*n, key)).map(|(_, key)| *key).collect();
+        let seen = look.then_postgres(collection, &mut transaction).await?;
+        let settled: Vec<&str> = seen.keys.iter().enumerate().filter(|(n, _)| seen.agrees(*n)).map(|(_, key)| *key).collect();
         job::clear_letters(&mut transaction, &collection.name, &settled, age).await?;
         transaction.commit().await?;
         Ok(())

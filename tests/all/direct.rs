@@ -4,7 +4,7 @@ use std::future::Future;
 use std::task::Poll;
 
 use catchword::elastic::Refresh;
-use catchword::{Direct, Error, Stored};
+use catchword::{Catchword, Direct, Error, Stored};
 use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -40,6 +40,52 @@ async fn a_stored_row_is_in_the_index_when_the_answer_comes_and_its_job_is_settl
     assert_eq!(world.jobs().await, 1, "a write is never proof");
     let outcome = world.pass().await;
     assert_eq!((outcome.written, outcome.settled), (0, 1));
+    world.noise_is_untouched().await;
+}
+
+/// The settings of an application's sessions are its own: they shape no document and change no promise.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_application_hands_in_its_own_pool_whatever_its_settings() {
+    let world = World::new().await;
+    const SETTINGS: &str = "set default_transaction_isolation = 'serializable'; set timezone = 'Asia/Kolkata'; set datestyle = 'German';
+        set intervalstyle = 'iso_8601'; set extra_float_digits = -5; set synchronous_commit = off; set bytea_output = 'escape';
+        set search_path = pg_temp, public; set statement_timeout = '20s'; set application_name = 'the application'";
+    let pool = sqlx::postgres::PgPoolOptions::new()
+        .max_connections(2)
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                sqlx::raw_sql(SETTINGS).execute(connection).await?;
+                Ok(())
+            })
+        })
+        .connect(&world.database_url)
+        .await
+        .unwrap();
+    let catchword = Catchword::with_pool(world.catchword.config().clone(), &world.environment, pool.clone()).await.unwrap();
+    let mut ids = Vec::new();
+    for n in 0..20 {
+        let kept = catchword
+            .store_and_schedule("annotation", async |tx: &mut PgConnection| {
+                let zone: String = sqlx::query_scalar("select current_setting('timezone') || current_setting('application_name')")
+                    .fetch_one(&mut *tx)
+                    .await?;
+                assert_eq!(zone, "Asia/Kolkatathe application", "it is the application's own session");
+                let id: Uuid = sqlx::query_scalar(INSERT).bind(format!("own pool {n}")).fetch_one(tx).await?;
+                Ok::<_, Error>(Stored::new(id, [id]))
+            })
+            .await
+            .unwrap();
+        ids.push((kept.value.to_string(), kept.direct));
+    }
+    assert!(ids.iter().any(|(_, direct)| *direct == Direct::Indexed), "{ids:?}");
+    assert_eq!(world.jobs().await, 20);
+    // what the direct path wrote is what the loop would write
+    let before: Vec<_> = world.all::<String>("select id::text || catchword_revision from annotation order by 1").await;
+    world.settle_and_compare().await;
+    assert_eq!(world.all::<String>("select id::text || catchword_revision from annotation order by 1").await, before);
+    let (code, said, _) = world.run(&["audit", "annotation", "--content"]).await;
+    assert_eq!(code, 0, "{said}");
+    catchword.drain("own pool", &["annotation"]).await.unwrap();
     world.noise_is_untouched().await;
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use catchword::metrics::Part;
+use catchword::Part;
 use catchword::{Catchword, Direct, Error, Stored};
 use sqlx::PgConnection;
 use tokio::net::TcpListener;

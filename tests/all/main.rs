@@ -19,6 +19,7 @@ mod deploy;
 mod direct;
 mod doctor;
 mod documents;
+mod door;
 mod drift;
 mod elastic;
 mod encoding;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
 
+use catchword::Part;
 use catchword::config::{Config, Environment, Tls};
-use catchword::metrics::Part;
 use reqwest::Method;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};

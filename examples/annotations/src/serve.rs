@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use catchword::Catchword;
+use catchword::Part;
 use catchword::config::{Config, Environment};
-use catchword::metrics::Part;
 use catchword::telemetry::Telemetry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;

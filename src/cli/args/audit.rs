@@ -3,7 +3,7 @@
 use super::reindex::number;
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Audit {
+pub(crate) struct Audit {
     /// The collection; none: all that are configured, one after the other
     #[arg(value_name = "COLLECTION")]
     pub collection: Option<String>,

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum Dead {
+pub(crate) enum Dead {
     /// The dead letters, grouped by error
     ///
     /// Exit 0: there are none; 1: there are some.
@@ -33,7 +33,7 @@ pub(in crate::cli) enum Dead {
 
 /// Which dead letters; everything that is given must fit.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Which {
+pub(crate) struct Which {
     /// Only of this collection
     #[arg(long, value_name = "NAME")]
     pub collection: Option<String>,
@@ -49,7 +49,7 @@ pub(in crate::cli) struct Which {
 }
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct DeadList {
+pub(crate) struct DeadList {
     #[command(flatten)]
     pub which: Which,
     /// One by one instead of grouped: the newest 1,000
@@ -61,7 +61,7 @@ pub(in crate::cli) struct DeadList {
 }
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct DeadShow {
+pub(crate) struct DeadShow {
     /// The dead letter's number
     #[arg(value_name = "ID")]
     pub id: i64,
@@ -72,7 +72,7 @@ pub(in crate::cli) struct DeadShow {
 
 #[derive(Debug, clap::Args)]
 #[command(allow_missing_positional = true)]
-pub(in crate::cli) struct DeadBury {
+pub(crate) struct DeadBury {
     /// The collection; may be left out if there is only one
     #[arg(value_name = "COLLECTION", allow_negative_numbers = true)]
     pub collection: Option<String>,
@@ -94,7 +94,7 @@ pub(in crate::cli) struct DeadBury {
 }
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct DeadAct {
+pub(crate) struct DeadAct {
     /// The dead letters' numbers
     #[arg(value_name = "ID", conflicts_with = "all")]
     pub ids: Vec<i64>,

@@ -9,7 +9,7 @@ use crate::rebuild::LONGEST_KEEP;
 const INSTEAD: &str = "Instead of rebuilding, one of";
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Rebuild {
+pub(crate) struct Rebuild {
     /// The collection; may be left out if there is only one
     #[arg(value_name = "COLLECTION")]
     pub collection: Option<String>,

@@ -15,7 +15,7 @@ use crate::config::Config;
 const WHAT: &str = "What to reindex, one of";
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Reindex {
+pub(crate) struct Reindex {
     /// The collection; may be left out if there is only one
     #[arg(value_name = "COLLECTION")]
     pub collection: Option<String>,

@@ -101,7 +101,7 @@ pub(super) fn readers_alias() -> Value {
 }
 
 /// What finds everything but tombstones.
-pub(in crate::elastic) fn shown_to_readers() -> Value {
+pub(crate) fn shown_to_readers() -> Value {
     json!({ "bool": { "must_not": { "term": { DELETED: true } } } })
 }
 

@@ -5,10 +5,10 @@ mod sweep;
 use std::collections::BTreeMap;
 
 use catchword::collection::Want;
+use catchword::compare::{Verdict, compare};
 use catchword::elastic::{Answer, Has};
 use catchword::job::Job;
 use catchword::sync::{Fate, Finding, fate};
-use catchword::{Verdict, compare};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -1,12 +1,11 @@
 //! Draws new numbers where the index has what Postgres never committed, or remembers what nobody here did.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use sqlx::{PgConnection, PgPool};
 
 use super::deadline::Deadline;
-use super::fate::Finding;
 use super::group::{Key, Worked};
 use crate::Error;
 use crate::collection::{self, Collection, Want};
@@ -17,17 +16,27 @@ use crate::elastic::{Answer, Has};
 /// The limit of the second look.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// Draws new numbers for the keys that need one; how many did. After the bulk and directly before the commit, so that the rows' locks
-/// are short.
-pub(super) async fn mend<'k>(
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Renumbered<'k> {
+    /// How many keys drew a new number.
+    pub drawn: u64,
+    /// Keys of which an index remembers a delete that was not ours.
+    pub remembered: HashSet<&'k str>,
+    /// Keys that the index has in a version too high to be true.
+    pub hopeless: HashSet<&'k str>,
+}
+
+/// Draws new numbers for the keys that need one. After the bulk and directly before the commit, so that the rows' locks are short.
+pub(super) async fn renumber<'k>(
     context: &Context,
     collection: &Collection,
     connection: &mut PgConnection,
     worked: &Worked<'k>,
     deadline: Deadline,
-    findings: &mut HashMap<&'k str, Finding>,
-) -> Result<u64, Error> {
-    // of any target: one that cannot be asked does not keep the other from being mended
+) -> Result<Renumbered<'k>, Error> {
+    let mut renumbered = Renumbered::default();
+    // of any target: one that cannot be asked does not keep the other from being repaired
     let is = |verdict: Verdict| move |(_, seen): &(&&'k str, &Key)| seen.verdicts.contains(&verdict);
     let mut gone: Vec<&str> =
         worked.keys.iter().filter(is(Verdict::Orphan)).filter(|(_, seen)| seen.want == Want::Never).map(|(key, _)| *key).collect();
@@ -37,28 +46,29 @@ pub(super) async fn mend<'k>(
         Want::Deleted(_) | Want::Never => gone.push(key),
     };
     for (key, want) in remembered(context, collection, worked, deadline).await {
-        findings.insert(key, Finding::Remembered);
+        renumbered.remembered.insert(key);
         draw(key, want);
     }
-    let ahead: Vec<(&str, &Key)> = worked.keys.iter().filter(is(Verdict::Ahead)).map(|(key, seen)| (*key, seen)).collect();
+    let ahead: Vec<(&'k str, &Key)> = worked.keys.iter().filter(is(Verdict::Ahead)).map(|(key, seen)| (*key, seen)).collect();
     let highest = raise(&context.pool, ahead.iter().map(|(_, seen)| seen.seen).collect()).await?;
     for (key, seen) in &ahead {
         match seen.seen <= highest {
             true => draw(key, seen.want),
-            false => _ = findings.insert(key, Finding::Hopeless),
+            false => _ = renumbered.hopeless.insert(*key),
         }
     }
     if !ahead.is_empty() {
         tracing::error!(collection = collection.name, version = highest, keys = ahead.len(), "the index is ahead of Postgres");
     }
-    let mut mended = gone.len();
+    let mut drawn = gone.len();
     if !rows.is_empty() {
-        mended += collection::draw(connection, &collection.name, &rows).await?.len();
+        drawn += collection::draw(connection, &collection.name, &rows).await?.len();
     }
     if !gone.is_empty() {
         collection::record_gone(connection, &collection.name, &gone).await?;
     }
-    Ok(mended as u64)
+    renumbered.drawn = drawn as u64;
+    Ok(renumbered)
 }
 
 /// Keys of which an index has nothing, and yet answers that it has this version or a higher one. Either somebody wrote between the
