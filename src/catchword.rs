@@ -9,12 +9,15 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::collection::{self, Collection, Found};
-use crate::config::{CANARY, Config, ElasticsearchSettings, Environment, Tls};
+use crate::config::{self, CANARY, Config, ElasticsearchSettings, Environment, Tls};
+use crate::drift::Drift;
 use crate::elastic::{Address, Answer, Credentials, Elastic, Target, Transport};
+use crate::explain::Explanation;
 use crate::gather::Gather;
 use crate::metrics::Gauges;
+use crate::status::Status;
 use crate::sync::{Blamed, Breakers, Pace, Steps};
-use crate::{Error, database, elastic, migrate};
+use crate::{Error, check, database, drift, elastic, explain, metrics, migrate, status};
 
 /// Direct writes at a time; more are left to the loop. They go together, so that each costs little more than its own bytes.
 const DIRECT_IN_FLIGHT: usize = 256;
@@ -436,5 +439,38 @@ fn note(faults: &mut BTreeMap<String, String>, name: &str, why: Option<&String>)
     match why {
         Some(why) => faults.insert(name.to_owned(), why.clone()).is_none().then(|| Some(why.clone())),
         None => faults.remove(name).map(|_| None),
+    }
+}
+
+/// How things stand.
+impl Catchword {
+    /// Reads the state of every configured collection, for `catchword status`. An error is what a person must fix first.
+    pub async fn status(&self) -> Result<Status, Error> {
+        status::status(&self.inner).await
+    }
+
+    /// Reads what can be read within some seconds, and judges it, for `catchword check`. A server that is down or silent is a judgement too.
+    pub async fn check(&self) -> check::Report {
+        check::check(&self.inner).await
+    }
+
+    /// Looks at both sides of a key, for `catchword explain`.
+    pub async fn explain(&self, config: &config::Collection, key: &str) -> Result<Explanation, Error> {
+        explain::explain(&self.inner, config, key).await
+    }
+
+    /// What changed in the mapping file or the view of a collection since its index was filled. It changes nothing.
+    pub async fn drift(&self, config: &config::Collection) -> Result<Drift, Error> {
+        drift::drift(&self.inner, config).await
+    }
+
+    /// Logs what drifted, at a worker's tick.
+    pub(crate) async fn note_drift(&self) {
+        drift::note(&self.inner).await
+    }
+
+    /// Reads for the gauges what only Postgres knows: before each scrape and each export. Takes two seconds at most.
+    pub async fn observe(&self) {
+        metrics::observe(&self.inner).await
     }
 }

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use serde::Serialize;
+use uuid::Uuid;
 
 use crate::collection::Collection;
-use crate::elastic::Difference;
-use crate::{Catchword, Error, collection, config};
+use crate::elastic::{Difference, IndexPlan};
+use crate::{Error, Inner, collection, config, rebuild};
 
 /// What changed since the index of a collection was filled.
 #[derive(Clone, Debug, Serialize)]
@@ -22,71 +23,112 @@ pub struct Drift {
     pub rebuilding: bool,
 }
 
-impl Catchword {
-    /// What changed in the mapping file or the view of a collection since its index was filled. It changes nothing.
-    pub async fn drift(&self, config: &config::Collection) -> Result<Drift, Error> {
-        let mut connection = self.inner.pool.acquire().await?;
-        let attached = collection::load(&mut connection, config, &self.inner.prefix).await?;
-        drop(connection);
-        self.drift_of(config, &attached).await
-    }
+/// What changed in the mapping file or the view of a collection since its index was filled. It changes nothing.
+pub(crate) async fn drift(inner: &Inner, config: &config::Collection) -> Result<Drift, Error> {
+    let mut connection = inner.pool.acquire().await?;
+    let attached = collection::load(&mut connection, config, &inner.prefix).await?;
+    drop(connection);
+    of_attached(inner, config, &attached).await
+}
 
-    async fn drift_of(&self, config: &config::Collection, attached: &Collection) -> Result<Drift, Error> {
-        let rebuilding =
-            attached.rebuilding && self.unfinished_rebuild(&config.name).await?.is_some_and(|rebuild| rebuild.is_before_the_swap());
-        let mapping = match attached.readers_target() {
-            Some(target) if !rebuilding => self.inner.elastic.difference(&self.index_plan(config, attached.installation)?, target).await?,
-            _ => Difference::default(),
-        };
-        let unwatched = attached.unwatched_sentence();
-        Ok(Drift { collection: config.name.clone(), mapping, view_changed: attached.view_changed, unwatched, rebuilding })
-    }
+/// The same of a collection that was just read.
+pub(crate) async fn of_attached(inner: &Inner, config: &config::Collection, attached: &Collection) -> Result<Drift, Error> {
+    let rebuilding = attached.rebuilding && is_being_rebuilt(inner, &config.name).await?;
+    let mapping = match attached.readers_target() {
+        Some(target) if !rebuilding => inner.elastic.difference(&index_plan(inner, config, attached.installation)?, target).await?,
+        _ => Difference::default(),
+    };
+    Ok(Drift { mapping, rebuilding, ..of_view(attached) })
+}
 
-    /// Says once what drifted, and once that nothing does any more: a worker, at its ticks. What cannot be asked is another's to say.
-    pub(crate) async fn note_drift(&self) {
-        for config in &self.inner.config.collections {
-            let Some(attached) = self.inner.collection(&config.name) else { continue };
-            if attached.view_changed {
-                // it may change back, and documents that were built meanwhile do not
-                let noted = sqlx::query(include_str!("note_view_changed.sql")).bind(&config.name).execute(&self.inner.pool).await;
-                if let Err(error) = noted {
-                    tracing::debug!(collection = config.name, "that the view changed could not be noted: {error}");
-                }
-            }
-            if let Ok(drift) = self.drift_of(config, &attached).await {
-                self.inner.note_drift(&config.name, drift.due());
+/// The part of it that Postgres alone tells.
+pub(crate) fn of_view(attached: &Collection) -> Drift {
+    Drift {
+        collection: attached.name.clone(),
+        mapping: Difference::default(),
+        view_changed: attached.view_changed,
+        unwatched: attached.unwatched_sentence(),
+        rebuilding: attached.rebuilding,
+    }
+}
+
+async fn is_being_rebuilt(inner: &Inner, collection: &str) -> Result<bool, Error> {
+    let mut connection = inner.pool.acquire().await?;
+    Ok(rebuild::unfinished(&mut connection, &[collection]).await?.first().is_some_and(|rebuild| rebuild.is_before_the_swap()))
+}
+
+/// The index of a collection as it would be created.
+pub(crate) fn index_plan(inner: &Inner, config: &config::Collection, installation: Uuid) -> Result<IndexPlan, Error> {
+    Ok(IndexPlan {
+        alias: format!("{}{}", inner.prefix, config.index),
+        mapping: config.mapping_json()?,
+        installation,
+        collection: config.name.clone(),
+    })
+}
+
+/// Logs once what drifted, and once that nothing does any more: a worker, at its ticks. What cannot be asked is logged elsewhere.
+pub(crate) async fn note(inner: &Inner) {
+    for config in &inner.config.collections {
+        let Some(attached) = inner.collection(&config.name) else { continue };
+        if attached.view_changed {
+            // it may change back, and documents that were built meanwhile do not
+            let noted = sqlx::query(include_str!("note_view_changed.sql")).bind(&config.name).execute(&inner.pool).await;
+            if let Err(error) = noted {
+                tracing::debug!(collection = config.name, "that the view changed could not be noted: {error}");
             }
         }
+        if let Ok(drift) = of_attached(inner, config, &attached).await {
+            inner.note_drift(&config.name, drift.due());
+        }
+    }
+}
+
+/// What is due because something drifted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// What is so.
+    pub what: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl fmt::Display for Due {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // a remedy that is the second step goes on from the first
+        let joined = if self.remedy.starts_with("then: ") { "; " } else { ": " };
+        write!(f, "{}{joined}{}", self.what, self.remedy)
     }
 }
 
 impl Drift {
     /// What is due, in a sentence; none: nothing.
     pub fn due(&self) -> Option<String> {
+        self.what_is_due().map(|due| due.to_string())
+    }
+
+    /// The same, with the remedy apart.
+    pub(crate) fn what_is_due(&self) -> Option<Due> {
         let name = &self.collection;
+        let due = |what: String, remedy: String| Some(Due { what, remedy });
         if let Some(unwatched) = &self.unwatched {
-            return Some(format!("{unwatched}; then: catchword migrate"));
+            return due(unwatched.clone(), "then: catchword migrate".into());
         }
         match (&self.mapping, self.view_changed) {
             _ if self.rebuilding => None,
             (mapping, _) if !mapping.changed.is_empty() => {
                 let first = mapping.changed[0].as_str();
                 let more = if mapping.changed.len() > 1 { format!(" and {} more", mapping.changed.len() - 1) } else { String::new() };
-                Some(format!(
-                    "the mapping file changed, and an index that is there cannot take it ({first}{more}): catchword rebuild {name}"
-                ))
+                due(
+                    format!("the mapping file changed, and an index that is there cannot take it ({first}{more})"),
+                    format!("catchword rebuild {name}"),
+                )
             }
             (mapping, _) if !mapping.added.is_empty() => {
-                Some(format!("the mapping file has new fields ({}): catchword migrate", mapping.added.join(", ")))
+                due(format!("the mapping file has new fields ({})", mapping.added.join(", ")), "catchword migrate".into())
             }
-            (_, true) => Some(format!("the view changed since documents were built by it: catchword reindex {name} --all --anew")),
+            (_, true) => due("the view changed since documents were built by it".into(), format!("catchword reindex {name} --all --anew")),
             _ => None,
         }
-    }
-}
-
-impl fmt::Display for Drift {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.due().as_deref().unwrap_or("as it was filled"))
     }
 }

@@ -7,13 +7,14 @@ mod store;
 
 pub mod sync;
 
-pub mod alarm;
 pub mod audit;
+pub mod check;
 pub mod doctor;
 pub mod drift;
 pub mod explain;
+pub mod journal;
 pub mod migrate;
-pub mod operate;
+pub mod pause;
 pub mod rebuild;
 pub mod reindex;
 pub mod status;
@@ -33,6 +34,7 @@ mod alone;
 mod crash;
 mod error;
 mod printable;
+mod standing;
 mod traceparent;
 
 pub use catchword::Catchword;

@@ -11,7 +11,7 @@ use crate::alone::Alone;
 use crate::collection::{self, Attached, Doubts, OfACopy};
 use crate::config;
 use crate::elastic::{Ensured, IndexPlan, Target};
-use crate::{Catchword, Error, elastic};
+use crate::{Catchword, Error, drift, elastic};
 
 /// The files of `migrations/`, with a bookkeeping table of our own: it never meets the application's.
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
@@ -142,12 +142,7 @@ impl Catchword {
 
     /// The index of a collection as it would be created.
     pub fn index_plan(&self, config: &config::Collection, installation: Uuid) -> Result<IndexPlan, Error> {
-        Ok(IndexPlan {
-            alias: format!("{}{}", self.inner.prefix, config.index),
-            mapping: config.mapping_json()?,
-            installation,
-            collection: config.name.clone(),
-        })
+        drift::index_plan(&self.inner, config, installation)
     }
 }
 

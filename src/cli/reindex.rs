@@ -71,7 +71,7 @@ pub(super) async fn run(args: &Args, options: &Reindex) -> anyhow::Result<End> {
 async fn key_type(catchword: &Catchword, config: &config::Collection) -> anyhow::Result<KeyType> {
     let mut connection = catchword.inner.pool.acquire().await.map_err(crate::Error::from)?;
     let collection = collection::load(&mut connection, config, catchword.prefix()).await?;
-    match collection::problems(&mut connection, config).await?.first() {
+    match collection.problems.first() {
         Some(problem) => bail!("collection {}: {problem}; run: catchword migrate", config.name),
         None => Ok(collection.key_type),
     }

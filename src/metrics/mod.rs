@@ -5,14 +5,15 @@
 
 mod instrument;
 mod names;
+mod observe;
 mod process;
-mod reading;
 mod record;
+mod stood_still;
 mod table;
 mod watch;
 
 pub use instrument::{Kind, Metric};
-pub(crate) use reading::Gauges;
+pub(crate) use observe::{Gauges, observe};
 pub(crate) use record::{record_batch, record_canary, record_direct, record_failure, record_panic, record_pass, record_swept};
 pub use table::{all, table};
 pub use watch::{Part, watch};

@@ -11,11 +11,13 @@ use super::names::{
     HELD_BACK, INDEX_BYTES, JOBS, LAST_PASS, LOST_WRITES, MEMORY, NO_PROGRESS, OLDEST_CHANGE, OLDEST_DUE, PAUSED, PAUSED_SECONDS,
     REBUILD_PROGRESS, REBUILD_STAGE, SCHEDULED, SWITCHED, TABLE_BYTES, UP,
 };
-use super::reading::Reading;
+use super::observe::Reading;
 use super::{process, record};
-use crate::audit::Kind;
+use crate::audit::{Kind, Verified};
 use crate::job::Census;
-use crate::rebuild::{Stage, Standing};
+use crate::pause::Pause;
+use crate::rebuild::{Stage, UnderWay};
+use crate::standing::Topic;
 use crate::sync::{Scope, State};
 use crate::{Catchword, Inner, config};
 
@@ -73,14 +75,14 @@ pub fn watch(catchword: &Catchword, part: Part) {
 fn watch_the_queue(catchword: &Catchword) {
     LAST_PASS.watch(|say| say(LAST_PASS_AT.load(Ordering::Relaxed) as f64, &[]));
     read(&JOBS, catchword, |reading, say| {
-        for (name, census) in &reading.censuses {
+        for (name, census) in reading.censuses() {
             for (state, count) in [("due", census.due), ("waiting", census.waiting), ("dead", census.dead), ("expired", census.expired)] {
                 say(count as f64, &[collection(name), KeyValue::new("state", state)]);
             }
         }
     });
     read(&OLDEST_DUE, catchword, |reading, say| {
-        for (name, census) in &reading.censuses {
+        for (name, census) in reading.censuses() {
             for (priority, seconds) in [("live", census.oldest_live_seconds), ("bulk", census.oldest_bulk_seconds)] {
                 say(seconds.unwrap_or(0.0), &[collection(name), KeyValue::new("priority", priority)]);
             }
@@ -92,32 +94,32 @@ fn watch_the_queue(catchword: &Catchword) {
         (&FAILING_TOUCHES, |census| census.failing_touches as f64),
     ] {
         read(level, catchword, move |reading, say| {
-            for (name, census) in &reading.censuses {
+            for (name, census) in reading.censuses() {
                 say(of(census), &[collection(name)]);
             }
         });
     }
     read(&PAUSED, catchword, |reading, say| {
-        for (name, seconds) in &reading.pauses {
-            say(f64::from(seconds.is_some()), &[collection(name)]);
+        for (name, pause) in reading.pauses() {
+            say(f64::from(pause.is_some()), &[collection(name)]);
         }
     });
     read(&PAUSED_SECONDS, catchword, |reading, say| {
-        for (name, seconds) in &reading.pauses {
-            say(seconds.unwrap_or(0.0), &[collection(name)]);
+        for (name, pause) in reading.pauses() {
+            say(pause.map_or(0.0, |pause| pause.seconds), &[collection(name)]);
         }
     });
     read(&REBUILD_STAGE, catchword, |reading, say| {
-        for (name, standing) in &reading.rebuilds {
+        for (name, rebuild) in reading.rebuilds() {
             for stage in Stage::OPEN {
-                let is_in = standing.as_ref().is_some_and(|standing| standing.rebuild.stage == stage);
+                let is_in = rebuild.is_some_and(|under_way| under_way.rebuild.stage == stage);
                 say(f64::from(is_in), &[collection(name), KeyValue::new("stage", stage.name())]);
             }
         }
     });
     read(&REBUILD_PROGRESS, catchword, |reading, say| {
-        for (name, standing) in &reading.rebuilds {
-            say(standing.as_ref().map_or(0.0, Standing::ratio), &[collection(name)]);
+        for (name, rebuild) in reading.rebuilds() {
+            say(rebuild.map_or(0.0, UnderWay::ratio), &[collection(name)]);
         }
     });
     read(&HELD_BACK, catchword, |reading, say| {
@@ -126,16 +128,16 @@ fn watch_the_queue(catchword: &Catchword) {
         }
     });
     watch_the_audits(catchword);
-    read(&SCHEDULED, catchword, |reading, say| reading.storage.iter().for_each(|storage| say(storage.scheduled as f64, &[])));
-    read(&DEAD_TUPLES, catchword, |reading, say| reading.storage.iter().for_each(|storage| say(storage.dead_tuples as f64, &[])));
-    read(&TABLE_BYTES, catchword, |reading, say| reading.storage.iter().for_each(|storage| say(storage.table_bytes as f64, &[])));
-    read(&INDEX_BYTES, catchword, |reading, say| reading.storage.iter().for_each(|storage| say(storage.index_bytes as f64, &[])));
+    read(&SCHEDULED, catchword, |reading, say| reading.standing.storage.iter().for_each(|storage| say(storage.scheduled as f64, &[])));
+    read(&DEAD_TUPLES, catchword, |reading, say| reading.standing.storage.iter().for_each(|storage| say(storage.dead_tuples as f64, &[])));
+    read(&TABLE_BYTES, catchword, |reading, say| reading.standing.storage.iter().for_each(|storage| say(storage.table_bytes as f64, &[])));
+    read(&INDEX_BYTES, catchword, |reading, say| reading.standing.storage.iter().for_each(|storage| say(storage.index_bytes as f64, &[])));
 }
 
 /// A collection that was never audited has differed in nothing, and finished at 0.
 fn watch_the_audits(catchword: &Catchword) {
     read(&AUDIT_DIFFERENCES, catchword, |reading, say| {
-        for (name, verified) in &reading.verified {
+        for (name, verified) in reading.audits() {
             for kind in Kind::ALL {
                 let count = verified.counts.get(kind.name()).copied().unwrap_or(0);
                 say(count as f64, &[collection(name), KeyValue::new("kind", kind.name())]);
@@ -143,30 +145,51 @@ fn watch_the_audits(catchword: &Catchword) {
         }
     });
     read(&AUDIT_FINISHED, catchword, |reading, say| {
-        for (name, verified) in &reading.verified {
+        for (name, verified) in reading.audits() {
             say(verified.finished_at.map_or(0.0, |at| at.timestamp() as f64), &[collection(name)]);
         }
     });
     read(&AUDIT_REPAIRED, catchword, |reading, say| {
-        for (name, verified) in &reading.verified {
+        for (name, verified) in reading.audits() {
             say(verified.repaired as f64, &[collection(name)]);
         }
     });
     read(&AUDIT_RUNNING, catchword, |reading, say| {
-        for (name, verified) in &reading.verified {
+        for (name, verified) in reading.audits() {
             say(f64::from(verified.running), &[collection(name)]);
         }
     });
     read(&SWITCHED, catchword, |reading, say| {
-        for (name, verified) in &reading.verified {
+        for (name, verified) in reading.audits() {
             say(f64::from(verified.switched.is_some()), &[collection(name)]);
         }
     });
     read(&LOST_WRITES, catchword, |reading, say| {
-        for (name, verified) in &reading.verified {
+        for (name, verified) in reading.audits() {
             say(f64::from(verified.lost_lately.is_some()), &[collection(name)]);
         }
     });
+}
+
+/// What was read of each collection, by its name. A topic that was not told has no series.
+impl Reading {
+    fn censuses(&self) -> impl Iterator<Item = (&str, &Census)> {
+        self.standing.collections.iter().filter_map(|collection| Some((collection.name.as_str(), collection.census.as_ref()?)))
+    }
+
+    fn audits(&self) -> impl Iterator<Item = (&str, &Verified)> {
+        self.standing.collections.iter().filter_map(|collection| Some((collection.name.as_str(), collection.audit.as_ref()?)))
+    }
+
+    fn pauses(&self) -> impl Iterator<Item = (&str, Option<&Pause>)> {
+        let told = self.standing.collections.iter().filter(|_| self.standing.knows(Topic::Pauses));
+        told.map(|collection| (collection.name.as_str(), collection.paused.as_ref()))
+    }
+
+    fn rebuilds(&self) -> impl Iterator<Item = (&str, Option<&UnderWay>)> {
+        let told = self.standing.collections.iter().filter(|_| self.standing.knows(Topic::Rebuilds));
+        told.map(|collection| (collection.name.as_str(), collection.rebuild.as_ref()))
+    }
 }
 
 type Say<'a> = &'a mut dyn FnMut(f64, &[KeyValue]);
@@ -181,7 +204,7 @@ fn ask(level: &Level, catchword: &Catchword, say_of: impl Fn(&Inner, Say) + Send
     });
 }
 
-/// Asks what was read from Postgres. While it is away the series are absent.
+/// Asks what was read from Postgres. While it is down the series are absent.
 fn read(level: &Level, catchword: &Catchword, say_of: impl Fn(&Reading, Say) + Send + Sync + 'static) {
     ask(level, catchword, move |inner, say| {
         if let Some(reading) = &*inner.gauges.last() {

@@ -11,9 +11,9 @@ mod end;
 mod fill;
 mod lock;
 mod row;
-mod standing;
 mod swap;
 mod tend;
+mod under_way;
 mod verify;
 
 use std::time::Duration;
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use check::Plan;
 pub use row::{LONGEST_KEEP, Rebuild, Stage, unfinished};
-pub use standing::{Standing, standing};
+pub use under_way::{UnderWay, under_way};
 
 use crate::{Catchword, Error, crash};
 

@@ -59,8 +59,9 @@ fn compare_and_fate_decide_without_a_clock_a_client_or_chance() {
         "src/sync/compare.rs",
         "src/sync/fate.rs",
         "src/sync/search.rs",
-        "src/alarm/judge.rs",
-        "src/alarm/judge/collection.rs",
+        "src/check/judge.rs",
+        "src/check/judge/collection.rs",
+        "src/check/judge/freshness.rs",
         "src/doctor/mapping.rs",
         "src/collection/plan.rs",
         "src/elastic/answer.rs",
@@ -112,7 +113,7 @@ fn the_parts_name_one_another_in_one_direction() {
         assert!(!named_by(part).contains("cli"), "{part} names cli");
     }
     // the loop does not know who asks about it
-    for asker in ["store", "explain", "status", "alarm", "doctor", "reindex", "migrate"] {
+    for asker in ["store", "explain", "status", "standing", "check", "doctor", "reindex", "migrate"] {
         assert!(!named_by("sync").contains(asker), "sync names {asker}");
     }
 }

@@ -1,37 +1,51 @@
 //! The judgements of one collection. Pure.
 
 use super::super::thresholds::*;
-use super::super::{Check, CollectionFacts, Level};
+use super::super::{Check, Level};
 use super::Told;
-use super::words::{counted, jobs, span, unwell, well};
+use super::words::{counted, jobs, span, unwell, warning, well};
+use crate::audit::Verified;
+use crate::job::{Census, Letters};
+use crate::standing::{CollectionStanding, Standing, Topic};
 use crate::sync::WorkerRow;
 
 const START: &str = "start one: catchword worker";
 
-/// Everything about one collection; `serving` are its living workers.
-pub(super) fn judge(collection: &CollectionFacts, serving: &[&WorkerRow], told: Told) -> [Check; 15] {
-    let blocked = blocked(collection, serving);
+/// Everything about one collection, as far as it was read.
+pub(super) fn judge(standing: &Standing, collection: &CollectionStanding, told: Told) -> Vec<Check> {
+    let serving = standing.serving(&collection.name);
+    let blocked = blocked(standing, collection);
     let told = if blocked.level == Level::Well { told } else { Told::Elsewhere };
-    [
-        worker_absent(collection, serving),
-        consumer_stopped(collection, serving),
-        no_progress(collection, told),
-        queue_long(collection),
-        oldest_due(collection),
-        oldest_change(collection),
-        expired(collection),
-        dead_letters(collection),
-        blocked,
-        ahead(collection),
-        switched(collection),
-        paused(collection),
-        lost_writes(collection),
-        audit_drift(collection),
-        audit_stale(collection),
-    ]
+    let mut checks = Vec::new();
+    if standing.knows(Topic::Workers) {
+        checks.push(worker_absent(collection, &serving));
+        checks.extend(collection.census.as_ref().map(|census| consumer_stopped(collection, census, &serving)));
+    }
+    if let Some(census) = &collection.census {
+        checks.extend([no_progress(collection, census, told), queue_long(collection, census), oldest_due(collection, census)]);
+        checks.extend([oldest_change(collection, census), expired(collection, census)]);
+    }
+    if let (Some(census), Some(letters)) = (&collection.census, &collection.letters) {
+        checks.push(dead_letters(collection, census, letters));
+    }
+    if standing.knows(Topic::Attached) {
+        checks.extend([blocked, drift(collection)]);
+    }
+    checks.extend(collection.letters.as_ref().map(|letters| ahead(collection, letters)));
+    if standing.knows(Topic::Pauses) {
+        checks.push(paused(collection));
+    }
+    if standing.knows(Topic::Audits) {
+        let verified = collection.audit.as_ref();
+        checks.extend([switched(collection, verified), lost_writes(collection, verified), audit_drift(collection, verified)]);
+    }
+    if standing.knows(Topic::Unaudited) {
+        checks.push(audit_stale(collection));
+    }
+    checks
 }
 
-fn worker_absent(collection: &CollectionFacts, serving: &[&WorkerRow]) -> Check {
+fn worker_absent(collection: &CollectionStanding, serving: &[&WorkerRow]) -> Check {
     let name = "CatchwordWorkerAbsent";
     match serving.len() {
         0 => unwell(name, Some(collection), format!("no worker that serves it was seen for {}", span(ABSENT_SECONDS)), START),
@@ -39,24 +53,20 @@ fn worker_absent(collection: &CollectionFacts, serving: &[&WorkerRow]) -> Check 
     }
 }
 
-fn consumer_stopped(collection: &CollectionFacts, serving: &[&WorkerRow]) -> Check {
+fn consumer_stopped(collection: &CollectionStanding, census: &Census, serving: &[&WorkerRow]) -> Check {
     let name = "CatchwordConsumerStopped";
-    let age = collection.age();
+    let age = due_for(census);
     if age > STOPPED_SECONDS && collection.paused.is_none() && serving.is_empty() {
-        let says = format!("{} due, the first for {}, and nobody takes them", jobs(collection.census.due), span(age));
+        let says = format!("{} due, the first for {}, and nobody takes them", jobs(census.due), span(age));
         return unwell(name, Some(collection), says, START);
     }
     well(name, Some(collection), "what is due is taken")
 }
 
 /// Whatever the cause: ticks see due jobs, and none of them moves.
-fn no_progress(collection: &CollectionFacts, told: Told) -> Check {
+fn no_progress(collection: &CollectionStanding, census: &Census, told: Told) -> Check {
     let name = "CatchwordNoProgress";
-    let census = &collection.census;
-    let seconds = census.still_seconds.unwrap_or(0.0);
-    if seconds <= STILL_SECONDS || collection.paused.is_some() {
-        return well(name, Some(collection), "what is due moves");
-    }
+    let Some(seconds) = collection.stands_still_for() else { return well(name, Some(collection), "what is due moves") };
     if told == Told::Elsewhere {
         return well(name, Some(collection), format!("nothing has moved for {}, and another line says why", span(seconds)));
     }
@@ -66,20 +76,20 @@ fn no_progress(collection: &CollectionFacts, told: Told) -> Check {
     unwell(name, Some(collection), says, "look at one key (catchword explain), and at who locks jobs; the worker's log says when it began")
 }
 
-fn queue_long(collection: &CollectionFacts) -> Check {
-    let (name, due) = ("CatchwordQueueLong", collection.census.due);
-    if due > QUEUE_JOBS && collection.age() > QUEUE_SECONDS && collection.paused.is_none() {
-        let says = format!("{} due, the first for {}", jobs(due), span(collection.age()));
+fn queue_long(collection: &CollectionStanding, census: &Census) -> Check {
+    let (name, due) = ("CatchwordQueueLong", census.due);
+    if due > QUEUE_JOBS && due_for(census) > QUEUE_SECONDS && collection.paused.is_none() {
+        let says = format!("{} due, the first for {}", jobs(due), span(due_for(census)));
         return unwell(name, Some(collection), says, "watch whether it shrinks (catchword status); if not, start another worker");
     }
     well(name, Some(collection), format!("{} due", jobs(due)))
 }
 
-fn oldest_due(collection: &CollectionFacts) -> Check {
+fn oldest_due(collection: &CollectionStanding, census: &Census) -> Check {
     let name = "CatchwordOldestDueJob";
-    let (live, bulk) = (collection.census.oldest_live_seconds.unwrap_or(0.0), collection.census.oldest_bulk_seconds.unwrap_or(0.0));
+    let (live, bulk) = (census.oldest_live_seconds.unwrap_or(0.0), census.oldest_bulk_seconds.unwrap_or(0.0));
     let remedy = "read why in the worker's log or its /readyz, and look at one key: catchword explain";
-    match collection.paused {
+    match &collection.paused {
         None if live > LIVE_DUE_SECONDS => {
             unwell(name, Some(collection), format!("a change has been due for {} and is not verified", span(live)), remedy)
         }
@@ -91,13 +101,12 @@ fn oldest_due(collection: &CollectionFacts) -> Check {
 }
 
 /// By a clock that no postponement moves: what is put off again and again is never due for long.
-fn oldest_change(collection: &CollectionFacts) -> Check {
+fn oldest_change(collection: &CollectionStanding, census: &Census) -> Check {
     let name = "CatchwordOldestChange";
-    let seconds = collection.census.oldest_change_seconds.unwrap_or(0.0);
+    let seconds = census.oldest_change_seconds.unwrap_or(0.0);
     if seconds <= CHANGE_SECONDS || collection.paused.is_some() {
         return well(name, Some(collection), "no change waits for long");
     }
-    let census = &collection.census;
     let touches = match (census.failing_touches, &census.failing_touch_error) {
         (0, _) => String::new(),
         (n, error) => format!(
@@ -110,9 +119,9 @@ fn oldest_change(collection: &CollectionFacts) -> Check {
     unwell(name, Some(collection), says, "look at the oldest ones: the runbook has the query; then at one key: catchword explain")
 }
 
-fn expired(collection: &CollectionFacts) -> Check {
+fn expired(collection: &CollectionStanding, census: &Census) -> Check {
     let name = "CatchwordJobsExpired";
-    match collection.census.expired {
+    match census.expired {
         0 => well(name, Some(collection), "none"),
         n => unwell(
             name,
@@ -123,34 +132,40 @@ fn expired(collection: &CollectionFacts) -> Check {
     }
 }
 
-fn dead_letters(collection: &CollectionFacts) -> Check {
+fn dead_letters(collection: &CollectionStanding, census: &Census, letters: &Letters) -> Check {
     let name = "CatchwordDeadLettersGrowing";
-    let remedy = "catchword dead list; mend what it says, then catchword dead replay";
-    match (collection.letters.lately, collection.census.dead) {
+    let remedy = "catchword dead list; fix what it says, then catchword dead replay";
+    match (letters.lately, census.dead) {
         (0, 0) => well(name, Some(collection), "none"),
-        (0, dead) => {
-            let says = format!("{} given up, none in the last hour", counted(dead, "document"));
-            Check { level: Level::Warning, ..unwell(name, Some(collection), says, remedy) }
-        }
+        (0, dead) => warning(name, collection, format!("{} given up, none in the last hour", counted(dead, "document")), remedy),
         (lately, _) => unwell(name, Some(collection), format!("{} given up in the last hour", counted(lately, "document")), remedy),
     }
 }
 
-/// What is found now outweighs what a worker said at its last tick.
-fn blocked(collection: &CollectionFacts, serving: &[&WorkerRow]) -> Check {
+fn blocked(standing: &Standing, collection: &CollectionStanding) -> Check {
     let name = "CatchwordCollectionBlocked";
-    let said = || serving.iter().find_map(|worker| worker.blocked.get(&collection.name)?.as_str());
-    match collection.blocked.as_deref().or_else(said) {
+    match standing.why_blocked(collection) {
         None => well(name, Some(collection), "it can be worked on"),
         Some(why) => {
-            unwell(name, Some(collection), why.into(), "mend that; it goes on by itself. catchword doctor looks at everything around it")
+            let remedy = "fix that; the work goes on automatically. catchword doctor looks at everything around it";
+            unwell(name, Some(collection), why.into(), remedy)
         }
     }
 }
 
-fn ahead(collection: &CollectionFacts) -> Check {
+/// Documents were built by another view or mapping than there is now. An audit of the content finds the same, key by key, so it has that
+/// alarm's name; it is known before any audit, and nothing is held up by it.
+fn drift(collection: &CollectionStanding) -> Check {
+    let name = "CatchwordAuditDrift";
+    match &collection.drift {
+        None => well(name, Some(collection), "mapping and view are as the index was filled"),
+        Some(due) => warning(name, collection, due.what.clone(), &due.remedy),
+    }
+}
+
+fn ahead(collection: &CollectionStanding, letters: &Letters) -> Check {
     let name = "CatchwordAhead";
-    match collection.letters.ahead {
+    match letters.ahead {
         0 => well(name, Some(collection), "postgres has the highest numbers"),
         n => unwell(
             name,
@@ -161,9 +176,9 @@ fn ahead(collection: &CollectionFacts) -> Check {
     }
 }
 
-fn switched(collection: &CollectionFacts) -> Check {
+fn switched(collection: &CollectionStanding, verified: Option<&Verified>) -> Check {
     let name = "CatchwordServerSwitched";
-    match collection.verified.as_ref().and_then(|verified| verified.switched.as_ref()) {
+    match verified.and_then(|verified| verified.switched.as_ref()) {
         None => well(name, Some(collection), "the same server as before"),
         Some(switched) => unwell(
             name,
@@ -175,34 +190,34 @@ fn switched(collection: &CollectionFacts) -> Check {
     .named(&collection.name)
 }
 
-fn paused(collection: &CollectionFacts) -> Check {
+fn paused(collection: &CollectionStanding) -> Check {
     let name = "CatchwordPausedTooLong";
     match &collection.paused {
-        Some((seconds, why)) if *seconds > PAUSED_SECONDS => {
-            let says = format!("paused for {} {why}", span(*seconds));
+        Some(pause) if pause.seconds > PAUSED_SECONDS => {
+            let says = format!("paused for {} {}", span(pause.seconds), pause.by_whom_and_why());
             unwell(name, Some(collection), says, "if nobody needs it any more: catchword resume NAME").named(&collection.name)
         }
         _ => well(name, Some(collection), "not paused for long"),
     }
 }
 
-fn lost_writes(collection: &CollectionFacts) -> Check {
+fn lost_writes(collection: &CollectionStanding, verified: Option<&Verified>) -> Check {
     let name = "CatchwordIndexLostWrites";
-    match collection.verified.as_ref().and_then(|verified| verified.lost_lately.as_deref()) {
+    match verified.and_then(|verified| verified.lost_lately.as_deref()) {
         None => well(name, Some(collection), "the index has what it confirmed"),
         Some(lost) => unwell(
             name,
             Some(collection),
             lost.into(),
-            "find out what became of the index; a worker audits and repairs by itself, or: catchword audit NAME --repair",
+            "find out what became of the index; a worker audits and repairs automatically, or: catchword audit NAME --repair",
         )
         .named(&collection.name),
     }
 }
 
-fn audit_drift(collection: &CollectionFacts) -> Check {
+fn audit_drift(collection: &CollectionStanding, verified: Option<&Verified>) -> Check {
     let name = "CatchwordAuditDrift";
-    let Some(verified) = collection.verified.as_ref().filter(|verified| verified.differed() > 0) else {
+    let Some(verified) = verified.filter(|verified| verified.differed() > 0) else {
         return well(name, Some(collection), "the last audit found nothing");
     };
     let differences = counted(i64::try_from(verified.differed()).unwrap_or(i64::MAX), "difference");
@@ -217,9 +232,9 @@ fn audit_drift(collection: &CollectionFacts) -> Check {
     unwell(name, Some(collection), says, &remedy)
 }
 
-fn audit_stale(collection: &CollectionFacts) -> Check {
+fn audit_stale(collection: &CollectionStanding) -> Check {
     let name = "CatchwordAuditStale";
-    let seconds = collection.unaudited_seconds;
+    let seconds = collection.unaudited_seconds.unwrap_or(0.0);
     if seconds > UNAUDITED_SECONDS {
         let says = format!("nobody has compared all of it with Postgres for {}", span(seconds));
         return unwell(name, Some(collection), says, "set audit under [worker], or: catchword audit NAME").named(&collection.name);
@@ -227,9 +242,7 @@ fn audit_stale(collection: &CollectionFacts) -> Check {
     well(name, Some(collection), "all of it was compared lately, or attached")
 }
 
-impl CollectionFacts {
-    /// For how long the oldest due job has been due.
-    fn age(&self) -> f64 {
-        self.census.oldest_due_seconds.unwrap_or(0.0)
-    }
+/// For how long the oldest due job has been due.
+fn due_for(census: &Census) -> f64 {
+    census.oldest_due_seconds.unwrap_or(0.0)
 }
