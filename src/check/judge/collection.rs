@@ -29,7 +29,7 @@ pub(super) fn judge(standing: &Standing, collection: &CollectionStanding, told: 
         checks.push(dead_letters(collection, census, letters));
     }
     if standing.knows(Topic::Attached) {
-        checks.extend([blocked, drift(collection)]);
+        checks.push(blocked);
     }
     checks.extend(collection.letters.as_ref().map(|letters| ahead(collection, letters)));
     if standing.knows(Topic::Pauses) {
@@ -37,7 +37,10 @@ pub(super) fn judge(standing: &Standing, collection: &CollectionStanding, told: 
     }
     if standing.knows(Topic::Audits) {
         let verified = collection.audit.as_ref();
-        checks.extend([switched(collection, verified), lost_writes(collection, verified), audit_drift(collection, verified)]);
+        checks.extend([switched(collection, verified), lost_writes(collection, verified)]);
+    }
+    if standing.knows(Topic::Audits) || collection.drift.is_some() {
+        checks.push(drift(collection, collection.audit.as_ref()));
     }
     if standing.knows(Topic::Unaudited) {
         checks.push(audit_stale(collection));
@@ -153,16 +156,6 @@ fn blocked(standing: &Standing, collection: &CollectionStanding) -> Check {
     }
 }
 
-/// Documents were built by another view or mapping than there is now. An audit of the content finds the same, key by key, so it has that
-/// alarm's name; it is known before any audit, and nothing is held up by it.
-fn drift(collection: &CollectionStanding) -> Check {
-    let name = "CatchwordAuditDrift";
-    match &collection.drift {
-        None => well(name, Some(collection), "mapping and view are as the index was filled"),
-        Some(due) => warning(name, collection, due.what.clone(), &due.remedy),
-    }
-}
-
 fn ahead(collection: &CollectionStanding, letters: &Letters) -> Check {
     let name = "CatchwordAhead";
     match letters.ahead {
@@ -215,21 +208,33 @@ fn lost_writes(collection: &CollectionStanding, verified: Option<&Verified>) -> 
     }
 }
 
-fn audit_drift(collection: &CollectionStanding, verified: Option<&Verified>) -> Check {
+/// Documents differ from Postgres, or were built by another view or mapping than there is now. The second is known before any audit finds it
+/// in the documents, and nothing is held up by it: so it is a warning.
+fn drift(collection: &CollectionStanding, verified: Option<&Verified>) -> Check {
     let name = "CatchwordAuditDrift";
-    let Some(verified) = verified.filter(|verified| verified.differed() > 0) else {
-        return well(name, Some(collection), "the last audit found nothing");
-    };
+    match (verified.filter(|verified| verified.differed() > 0), &collection.drift) {
+        (None, None) => well(name, Some(collection), "the last audit found nothing"),
+        (None, Some(due)) => warning(name, collection, due.what.clone(), &due.remedy),
+        (Some(verified), due) => {
+            let also = due.as_ref().map_or(String::new(), |due| format!("; and {due}"));
+            unwell(name, Some(collection), differences(verified), &format!("{}{also}", repair(&collection.name, verified)))
+        }
+    }
+}
+
+fn differences(verified: &Verified) -> String {
     let differences = counted(i64::try_from(verified.differed()).unwrap_or(i64::MAX), "difference");
-    let says = format!("the last audit found {differences} that no job would have repaired");
-    let repair = || format!("{}; if it finds some again: {}", verified.repair(&collection.name), verified.causes());
-    let correct = || verified.correct(&collection.name);
-    let remedy = match (verified.mendable(), verified.given_up()) {
+    format!("the last audit found {differences} that no job would have repaired")
+}
+
+fn repair(collection: &str, verified: &Verified) -> String {
+    let repair = || format!("{}; if it finds some again: {}", verified.repair(collection), verified.causes());
+    let correct = || verified.correct(collection);
+    match (verified.mendable(), verified.given_up()) {
         (_, 0) => repair(),
         (0, _) => correct(),
         (_, dead) => format!("{}; {dead} given up: {}", repair(), correct()),
-    };
-    unwell(name, Some(collection), says, &remedy)
+    }
 }
 
 fn audit_stale(collection: &CollectionStanding) -> Check {

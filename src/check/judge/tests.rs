@@ -378,7 +378,7 @@ fn what_postgres_refuses_is_named_and_the_rest_is_judged() {
     let all = judge(&facts()).len();
     for (topic, forget, unjudged) in [
         (Topic::Workers, (|f| f.workers.clear()) as fn(&mut Standing), 6),
-        (Topic::Attached, |_| {}, 2),
+        (Topic::Attached, |_| {}, 1),
         (Topic::Census, |f| f.collections[0].census = None, 7),
         (Topic::Letters, |f| f.collections[0].letters = None, 2),
         (Topic::Pauses, |_| {}, 1),
@@ -406,6 +406,11 @@ fn a_view_that_changed_since_documents_were_built_is_a_warning_with_the_remedy()
     drifted(&mut facts);
     let warned = judge(&facts).into_iter().find(|check| check.level == Level::Warning).unwrap();
     assert_eq!((warned.says.as_str(), warned.remedy.as_str()), ("the view changed", "catchword reindex note --all --anew"));
+    // what an audit found outweighs it, and hides nothing
+    facts.collections[0].audit = Some(Verified { counts: [("content".to_owned(), 3)].into(), ..Verified::default() });
+    let drift = judge(&facts).into_iter().filter(|check| check.name == "CatchwordAuditDrift").collect::<Vec<_>>();
+    assert_eq!((drift.len(), drift[0].level), (1, Level::Unwell));
+    assert!(drift[0].remedy.ends_with("; and the view changed: catchword reindex note --all --anew"), "{drift:?}");
 }
 
 #[test]
