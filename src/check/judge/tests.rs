@@ -11,7 +11,7 @@ use crate::pause::Pause;
 use crate::standing::{CollectionStanding, Seen};
 
 /// A world in which all is well.
-fn facts() -> Standing {
+fn all_is_well() -> Standing {
     let census = Census {
         due: 3,
         waiting: 2,
@@ -55,11 +55,11 @@ fn paused_for(seconds: f64) -> Option<Pause> {
     Some(Pause { collection: "note".into(), since, seconds, by, reason })
 }
 
-/// What is not well after a change of the facts: names and levels.
+/// What is not well after a change of the standing: names and levels.
 fn found(change: impl FnOnce(&mut Standing)) -> Vec<(&'static str, Level)> {
-    let mut facts = facts();
-    change(&mut facts);
-    let checks = judge(&facts);
+    let mut standing = all_is_well();
+    change(&mut standing);
+    let checks = judge(&standing);
     for check in &checks {
         assert_eq!(check.level == Level::Well, check.remedy.is_empty(), "{check:?}");
     }
@@ -154,10 +154,10 @@ fn work_that_is_due_and_does_not_move_is_told_unless_another_line_tells_why() {
         f.workers[0].passed_seconds_ago = 121.0;
     });
     also("CatchwordWorkerAbsent", |f| f.workers.clear());
-    let mut facts = facts();
-    let census = facts.collections[0].census();
+    let mut standing = all_is_well();
+    let census = standing.collections[0].census();
     (census.still_seconds, census.still_why) = (Some(90.0), Some("no answer within 30 s".into()));
-    let said = judge(&facts).into_iter().find(|check| check.level == Level::Unwell).unwrap().says;
+    let said = judge(&standing).into_iter().find(|check| check.level == Level::Unwell).unwrap().says;
     assert_eq!(said, "3 jobs due, and none was written or settled for 1m 30s: no answer within 30 s");
 }
 
@@ -169,11 +169,11 @@ fn a_change_may_be_half_an_hour_old_however_often_it_was_put_off() {
         change(1_801.0)(f);
         f.collections[0].paused = paused_for(60.0);
     });
-    let mut facts = facts();
-    let census = facts.collections[0].census();
+    let mut standing = all_is_well();
+    let census = standing.collections[0].census();
     census.oldest_change_seconds = Some(1_860.0);
     (census.failing_touches, census.failing_touch_error) = (2, Some("no column author".into()));
-    let said = judge(&facts).into_iter().find(|check| check.level == Level::Unwell).unwrap().says;
+    let said = judge(&standing).into_iter().find(|check| check.level == Level::Unwell).unwrap().says;
     assert_eq!(said, "a change was made 31m ago and is not verified; 2 changes of related rows could not be passed on: no column author");
 }
 
@@ -284,9 +284,9 @@ fn an_index_that_stays_ahead_and_a_server_that_lost_commits_are_told() {
         f.collections[0].audit = Some(Verified { switched, ..Verified::default() });
     };
     fires("CatchwordServerSwitched", switched, |_| {});
-    let mut facts = facts();
-    switched(&mut facts);
-    let said = judge(&facts).into_iter().find(|check| check.level == Level::Unwell).unwrap();
+    let mut standing = all_is_well();
+    switched(&mut standing);
+    let said = judge(&standing).into_iter().find(|check| check.level == Level::Unwell).unwrap();
     assert!(said.remedy.contains("reindex note --all --anew"), "{said:?}");
 }
 
@@ -320,9 +320,9 @@ fn what_audits_and_sentinels_found_is_told_and_so_is_that_nobody_audits() {
         ("content", "catchword audit note --content --repair", "dead list"),
         ("dead", "catchword dead list --collection note", "--repair"),
     ] {
-        let mut facts = facts();
-        differed(kind)(&mut facts);
-        let drift = judge(&facts).into_iter().find(|check| check.name == "CatchwordAuditDrift").unwrap();
+        let mut standing = all_is_well();
+        differed(kind)(&mut standing);
+        let drift = judge(&standing).into_iter().find(|check| check.name == "CatchwordAuditDrift").unwrap();
         assert!(drift.remedy.contains(remedy) && !drift.remedy.contains(other), "{kind}: {}", drift.remedy);
     }
     let lost = |lost: Option<&str>| {
@@ -369,13 +369,13 @@ fn a_postgres_that_answers_and_refuses_is_not_told_as_down() {
 #[test]
 fn what_postgres_refuses_is_named_and_the_rest_is_judged() {
     let refused = |topic, forget: fn(&mut Standing)| {
-        let mut facts = facts();
-        forget(&mut facts);
-        facts.known.retain(|known| *known != topic);
-        facts.refused.push((topic, "a lock was not had".into()));
-        judge(&facts)
+        let mut standing = all_is_well();
+        forget(&mut standing);
+        standing.known.retain(|known| *known != topic);
+        standing.refused.push((topic, "a lock was not had".into()));
+        judge(&standing)
     };
-    let all = judge(&facts()).len();
+    let all = judge(&all_is_well()).len();
     for (topic, forget, unjudged) in [
         (Topic::Workers, (|f| f.workers.clear()) as fn(&mut Standing), 6),
         (Topic::Attached, |_| {}, 1),
@@ -402,13 +402,13 @@ fn a_view_that_changed_since_documents_were_built_is_a_warning_with_the_remedy()
     let due = Due { what: "the view changed".into(), remedy: "catchword reindex note --all --anew".into() };
     let drifted = |f: &mut Standing| f.collections[0].drift = Some(due);
     assert_eq!(found(drifted.clone()), [("CatchwordAuditDrift", Level::Warning)]);
-    let mut facts = facts();
-    drifted(&mut facts);
-    let warned = judge(&facts).into_iter().find(|check| check.level == Level::Warning).unwrap();
+    let mut standing = all_is_well();
+    drifted(&mut standing);
+    let warned = judge(&standing).into_iter().find(|check| check.level == Level::Warning).unwrap();
     assert_eq!((warned.says.as_str(), warned.remedy.as_str()), ("the view changed", "catchword reindex note --all --anew"));
     // what an audit found outweighs it, and hides nothing
-    facts.collections[0].audit = Some(Verified { counts: [("content".to_owned(), 3)].into(), ..Verified::default() });
-    let drift = judge(&facts).into_iter().filter(|check| check.name == "CatchwordAuditDrift").collect::<Vec<_>>();
+    standing.collections[0].audit = Some(Verified { counts: [("content".to_owned(), 3)].into(), ..Verified::default() });
+    let drift = judge(&standing).into_iter().filter(|check| check.name == "CatchwordAuditDrift").collect::<Vec<_>>();
     assert_eq!((drift.len(), drift[0].level), (1, Level::Unwell));
     assert!(drift[0].remedy.ends_with("; and the view changed: catchword reindex note --all --anew"), "{drift:?}");
 }
