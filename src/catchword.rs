@@ -12,30 +12,29 @@ use crate::context::{Context, refresh};
 use crate::direct::{Direct, DirectPath, Kept, Stored};
 use crate::drift::Drift;
 use crate::elastic::{Elastic, Refresh};
+use crate::explain::Explanation;
+use crate::gauges::{self, Gauges, Part};
 use crate::health::Fault;
 use crate::migrate::Done;
 use crate::outcome::Outcome;
 use crate::rebuild::Rebuild;
+use crate::status::{self, Status};
 use crate::upkeep::Upkeep;
 use crate::worker::Worker;
-use crate::{Error, audit, collection, config, doctor, drift, migrate, rebuild, sync};
+use crate::{Error, audit, check, collection, config, doctor, drift, explain, migrate, rebuild, sync};
 
 /// Keeps the configured collections in step. Cheap to clone.
 #[derive(Clone)]
 pub struct Catchword {
-    pub(crate) inner: Arc<Context>,
+    pub(crate) context: Arc<Context>,
     direct: DirectPath,
+    gauges: Arc<Gauges>,
 }
 
 impl Catchword {
-    /// Opens pool and client. Nothing is sent yet.
-    pub fn open(config: Config, environment: &Environment) -> Result<Catchword, Error> {
-        Ok(Catchword::of(Context::open(config, environment)?))
-    }
-
     fn of(context: Context) -> Catchword {
-        let inner = Arc::new(context);
-        Catchword { direct: DirectPath::new(inner.clone()), inner }
+        let context = Arc::new(context);
+        Catchword { direct: DirectPath::new(context.clone()), gauges: Arc::default(), context }
     }
 
     /// Opens, and refuses what it will not work on: a standby, another version's schema, a collection that is not attached, triggers
@@ -54,26 +53,16 @@ impl Catchword {
     /// Refuses what it will not work on.
     async fn checked(self) -> Result<Catchword, Error> {
         let catchword = self;
-        let mut connection = catchword.inner.pool.acquire().await?;
+        let mut connection = catchword.context.pool.acquire().await?;
         collection::refuse_standby(&mut connection).await?;
         migrate::check_version(&mut connection).await?;
         drop(connection);
-        refresh(&catchword.inner).await?;
+        refresh(&catchword.context).await?;
         // what is wrong with the canary is no reason to keep an application from starting
-        let refused = catchword.inner.health.faults.all(Fault::NotServed).into_iter().find(|(name, _)| name != CANARY);
+        let refused = catchword.context.health.faults.all(Fault::NotServed).into_iter().find(|(name, _)| name != CANARY);
         match refused {
             Some((name, why)) => Err(Error::Refused(format!("collection {name}: {why}"))),
             None => Ok(catchword),
-        }
-    }
-
-    /// Reads the collections, and refuses only if none of them can be served: one that is refused is logged, and the others go on.
-    pub async fn serve_what_can_be_served(&self) -> Result<(), Error> {
-        refresh(&self.inner).await?;
-        let refused = self.inner.health.faults.all(Fault::NotServed);
-        match refused.first_key_value() {
-            Some((name, why)) if self.inner.collections(&[]).is_empty() => Err(Error::Refused(format!("collection {name}: {why}"))),
-            _ => Ok(()),
         }
     }
 
@@ -147,77 +136,103 @@ impl Catchword {
     /// One bad document of 2,500 is a count in the [`Outcome`], never an error. An error means that Postgres could not be worked with;
     /// whatever was claimed then is free again.
     pub async fn sync(&self, name: &str, collections: &[&str]) -> Result<Outcome, Error> {
-        sync::sync(&self.inner, name, collections).await
+        sync::sync(&self.context, name, collections).await
     }
 
     /// Passes until one neither writes nor settles anything.
     pub async fn drain(&self, name: &str, collections: &[&str]) -> Result<Outcome, Error> {
-        sync::drain(&self.inner, name, collections).await
+        sync::drain(&self.context, name, collections).await
     }
 
     /// A worker for these collections (none: all that are configured). `name` is what its passes are called in logs and spans.
     pub fn worker(&self, name: &str, collections: &[&str]) -> Worker {
-        Worker::new(self.inner.clone(), name, collections)
+        Worker::new(self.context.clone(), name, collections)
     }
 
-    /// The pool, for an application that has none of its own. Begin transactions with [`database::begin`](crate::database::begin).
+    /// Makes the series of this process' metrics. Once per process, after the global provider of OpenTelemetry is set;
+    /// [`telemetry`](crate::telemetry) does it for a process that has none.
+    pub fn watch(&self, part: Part) {
+        gauges::watch(&self.context, &self.gauges, part);
+    }
+
+    /// Reads for the gauges what only Postgres knows: before each scrape and each export. Takes two seconds at most.
+    pub async fn observe(&self) {
+        gauges::observe(&self.context, &self.gauges).await
+    }
+
+    /// The pool, for an application that has none of its own.
     #[expect(clippy::misnamed_getters, reason = "the other one is catchword's own: there, the application's names mean nothing")]
     pub fn pool(&self) -> &PgPool {
-        &self.inner.open_pool
-    }
-
-    /// The client, for an application that searches with the same address and credentials.
-    pub fn elastic(&self) -> &Elastic {
-        &self.inner.elastic
+        &self.context.open_pool
     }
 
     /// The configuration it was opened with.
     pub fn config(&self) -> &Config {
-        &self.inner.config
-    }
-
-    /// What stands before every index and alias: `CATCHWORD_INDEX_PREFIX`.
-    pub fn prefix(&self) -> &str {
-        &self.inner.prefix
+        &self.context.config
     }
 
     /// The alias that readers of a collection search.
     pub fn readers_alias(&self, collection: &str) -> Option<String> {
-        self.inner.collection(collection).map(|collection| collection.alias.clone())
+        self.context.collection(collection).map(|collection| collection.alias.clone())
     }
 }
 
 /// What the commands call. Not for applications: it may change with any version.
 #[doc(hidden)]
 impl Catchword {
+    /// Opens pool and client. Nothing is sent yet.
+    pub fn open(config: Config, environment: &Environment) -> Result<Catchword, Error> {
+        Ok(Catchword::of(Context::open(config, environment)?))
+    }
+
+    /// Reads the collections, and refuses only if none of them can be served: one that is refused is logged, and the others go on.
+    pub async fn serve_what_can_be_served(&self) -> Result<(), Error> {
+        refresh(&self.context).await?;
+        let refused = self.context.health.faults.all(Fault::NotServed);
+        match refused.first_key_value() {
+            Some((name, why)) if self.context.collections(&[]).is_empty() => Err(Error::Refused(format!("collection {name}: {why}"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// What stands before every index and alias: `CATCHWORD_INDEX_PREFIX`.
+    pub fn prefix(&self) -> &str {
+        &self.context.prefix
+    }
+
+    /// The client.
+    pub fn elastic(&self) -> &Elastic {
+        &self.context.elastic
+    }
+
     /// Makes the schema, creates the indices with their aliases, attaches every configured table.
     pub async fn migrate(&self) -> Result<(Vec<String>, Vec<Done>), Error> {
-        migrate::migrate(&self.inner).await
+        migrate::migrate(&self.context).await
     }
 
     /// The same for a database that may be a copy of another one.
     pub async fn migrate_copy(&self, copy: OfACopy) -> Result<(Vec<String>, Vec<Done>), Error> {
-        migrate::migrate_copy(&self.inner, copy).await
+        migrate::migrate_copy(&self.context, copy).await
     }
 
     /// What changed in the mapping file or the view of a collection since its index was filled. It changes nothing.
     pub async fn drift(&self, config: &config::Collection) -> Result<Drift, Error> {
-        drift::drift(&self.inner, config).await
+        drift::drift(&self.context, config).await
     }
 
     /// What a worker does beside the loop, for these collections (none: all).
     pub fn upkeep(&self, collections: &[&str]) -> Upkeep {
-        Upkeep::new(self.inner.clone(), collections)
+        Upkeep::new(self.context.clone(), collections)
     }
 
     /// Looks at everything that could stand in the way of a worker.
     pub async fn doctor(&self, environment: &Environment) -> doctor::Report {
-        doctor::doctor(&self.inner, environment).await
+        doctor::doctor(&self.context, environment).await
     }
 
     /// Compares, from the beginning to the end.
     pub async fn audit(&self, request: &audit::Request) -> Result<audit::Report, Error> {
-        audit::audit(&self.inner, request).await
+        audit::audit(&self.context, request).await
     }
 
     /// The same, watched and with a way to stop it between two pieces.
@@ -227,7 +242,7 @@ impl Catchword {
         watch: audit::Watch<'_>,
         stop: &CancellationToken,
     ) -> Result<audit::Report, Error> {
-        audit::audit_watched(&self.inner, request, watch, stop).await
+        audit::audit_watched(&self.context, request, watch, stop).await
     }
 
     /// Goes on with an audit that was cut short, where it was.
@@ -238,36 +253,51 @@ impl Catchword {
         watch: audit::Watch<'_>,
         stop: &CancellationToken,
     ) -> Result<audit::Report, Error> {
-        audit::resume_audit(&self.inner, id, rate, watch, stop).await
+        audit::resume_audit(&self.context, id, rate, watch, stop).await
     }
 
     /// Looks at everything that could stand in the way of a rebuild, and changes nothing.
     pub async fn plan_rebuild(&self, request: &rebuild::Request) -> Result<rebuild::Plan, Error> {
-        rebuild::plan_rebuild(&self.inner, request).await
+        rebuild::plan_rebuild(&self.context, request).await
     }
 
     /// Rebuilds the index of a collection, or goes on with a rebuild that was cut short.
     pub async fn rebuild(&self, request: &rebuild::Request, watch: rebuild::Watch<'_>, stop: &CancellationToken) -> Result<Rebuild, Error> {
-        rebuild::rebuild(&self.inner, request, watch, stop).await
+        rebuild::rebuild(&self.context, request, watch, stop).await
     }
 
     /// The rebuild of a collection that is not over, if there is one.
     pub async fn unfinished_rebuild(&self, collection: &str) -> Result<Option<Rebuild>, Error> {
-        rebuild::unfinished_rebuild(&self.inner, collection).await
+        rebuild::unfinished_rebuild(&self.context, collection).await
     }
 
     /// Swaps back to the index that readers saw before.
     pub async fn rebuild_back(&self, collection: &str, who: &str) -> Result<Rebuild, Error> {
-        rebuild::rebuild_back(&self.inner, collection, who).await
+        rebuild::rebuild_back(&self.context, collection, who).await
     }
 
     /// Undoes a rebuild that is not swapped in yet: the new index is dropped.
     pub async fn rebuild_abort(&self, collection: &str, who: &str) -> Result<Rebuild, Error> {
-        rebuild::rebuild_abort(&self.inner, collection, who).await
+        rebuild::rebuild_abort(&self.context, collection, who).await
     }
 
     /// Drops the index that is kept and that readers do not see, before its time.
     pub async fn rebuild_drop(&self, collection: &str, who: &str) -> Result<Rebuild, Error> {
-        rebuild::rebuild_drop(&self.inner, collection, who).await
+        rebuild::rebuild_drop(&self.context, collection, who).await
+    }
+
+    /// Reads the state of every configured collection. An error is what a person must fix first.
+    pub async fn status(&self) -> Result<Status, Error> {
+        status::status(&self.context).await
+    }
+
+    /// Reads what can be read within some seconds, and judges it. A server that is down or silent is a judgement too.
+    pub async fn check(&self) -> check::Report {
+        check::check(&self.context).await
+    }
+
+    /// Looks at both sides of a key.
+    pub async fn explain(&self, config: &config::Collection, key: &str) -> Result<Explanation, Error> {
+        explain::explain(&self.context, config, key).await
     }
 }

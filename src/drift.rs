@@ -8,8 +8,7 @@ use crate::collection::Collection;
 use crate::context::{Context, index_plan};
 use crate::elastic::Difference;
 use crate::health::Fault;
-use crate::rebuild::unfinished_rebuild;
-use crate::{Error, collection, config};
+use crate::{Error, collection, config, rebuild};
 
 /// What changed since the index of a collection was filled.
 #[derive(Clone, Debug, Serialize)]
@@ -30,21 +29,36 @@ pub(crate) async fn drift(context: &Context, config: &config::Collection) -> Res
     let mut connection = context.pool.acquire().await?;
     let attached = collection::load(&mut connection, config, &context.prefix).await?;
     drop(connection);
-    drift_of(context, config, &attached).await
+    of_attached(context, config, &attached).await
 }
 
-async fn drift_of(context: &Context, config: &config::Collection, attached: &Collection) -> Result<Drift, Error> {
-    let rebuilding =
-        attached.rebuilding && unfinished_rebuild(context, &config.name).await?.is_some_and(|rebuild| rebuild.is_before_the_swap());
+/// The same of a collection that was just read.
+pub(crate) async fn of_attached(context: &Context, config: &config::Collection, attached: &Collection) -> Result<Drift, Error> {
+    let rebuilding = attached.rebuilding && is_being_rebuilt(context, &config.name).await?;
     let mapping = match attached.readers_target() {
         Some(target) if !rebuilding => context.elastic.difference(&index_plan(context, config, attached.installation)?, target).await?,
         _ => Difference::default(),
     };
-    let unwatched = attached.unwatched_sentence();
-    Ok(Drift { collection: config.name.clone(), mapping, view_changed: attached.view_changed, unwatched, rebuilding })
+    Ok(Drift { mapping, rebuilding, ..of_view(attached) })
 }
 
-/// Says once what drifted, and once that nothing does any more: a worker, at its ticks. What cannot be asked is another's to say.
+/// The part of it that Postgres alone tells.
+pub(crate) fn of_view(attached: &Collection) -> Drift {
+    Drift {
+        collection: attached.name.clone(),
+        mapping: Difference::default(),
+        view_changed: attached.view_changed,
+        unwatched: attached.unwatched_sentence(),
+        rebuilding: attached.rebuilding,
+    }
+}
+
+async fn is_being_rebuilt(context: &Context, collection: &str) -> Result<bool, Error> {
+    let mut connection = context.pool.acquire().await?;
+    Ok(rebuild::unfinished(&mut connection, &[collection]).await?.first().is_some_and(|rebuild| rebuild.is_before_the_swap()))
+}
+
+/// Logs once what drifted, and once that nothing does any more: a worker, at its ticks. What cannot be asked is logged elsewhere.
 pub(crate) async fn note_drift(context: &Context) {
     for config in &context.config.collections {
         let Some(attached) = context.collection(&config.name) else { continue };
@@ -55,39 +69,57 @@ pub(crate) async fn note_drift(context: &Context) {
                 tracing::debug!(collection = config.name, "that the view changed could not be noted: {error}");
             }
         }
-        if let Ok(drift) = drift_of(context, config, &attached).await {
+        if let Ok(drift) = of_attached(context, config, &attached).await {
             context.health.faults.note(&config.name, Fault::Drifted, drift.due());
         }
+    }
+}
+
+/// What is due because something drifted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// What is so.
+    pub what: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl fmt::Display for Due {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // a remedy that is the second step goes on from the first
+        let joined = if self.remedy.starts_with("then: ") { "; " } else { ": " };
+        write!(f, "{}{joined}{}", self.what, self.remedy)
     }
 }
 
 impl Drift {
     /// What is due, in a sentence; none: nothing.
     pub fn due(&self) -> Option<String> {
+        self.what_is_due().map(|due| due.to_string())
+    }
+
+    /// The same, with the remedy apart.
+    pub(crate) fn what_is_due(&self) -> Option<Due> {
         let name = &self.collection;
+        let due = |what: String, remedy: String| Some(Due { what, remedy });
         if let Some(unwatched) = &self.unwatched {
-            return Some(format!("{unwatched}; then: catchword migrate"));
+            return due(unwatched.clone(), "then: catchword migrate".into());
         }
         match (&self.mapping, self.view_changed) {
             _ if self.rebuilding => None,
             (mapping, _) if !mapping.changed.is_empty() => {
                 let first = mapping.changed[0].as_str();
                 let more = if mapping.changed.len() > 1 { format!(" and {} more", mapping.changed.len() - 1) } else { String::new() };
-                Some(format!(
-                    "the mapping file changed, and an index that is there cannot take it ({first}{more}): catchword rebuild {name}"
-                ))
+                due(
+                    format!("the mapping file changed, and an index that is there cannot take it ({first}{more})"),
+                    format!("catchword rebuild {name}"),
+                )
             }
             (mapping, _) if !mapping.added.is_empty() => {
-                Some(format!("the mapping file has new fields ({}): catchword migrate", mapping.added.join(", ")))
+                due(format!("the mapping file has new fields ({})", mapping.added.join(", ")), "catchword migrate".into())
             }
-            (_, true) => Some(format!("the view changed since documents were built by it: catchword reindex {name} --all --anew")),
+            (_, true) => due("the view changed since documents were built by it".into(), format!("catchword reindex {name} --all --anew")),
             _ => None,
         }
-    }
-}
-
-impl fmt::Display for Drift {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.due().as_deref().unwrap_or("as it was filled"))
     }
 }

@@ -1,18 +1,17 @@
 //! What both sides know of one key, in words for a tired person at night.
 
 use std::fmt;
-use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::collection::{self, Built, Document, KeyType, Want};
 use crate::compare::{Verdict, compare};
+use crate::context::Context;
 use crate::elastic::{Has, Target};
 use crate::job::{self, Dead, Open};
+use crate::look::{self, AtElasticsearch, SeenKey};
 use crate::printable::{printable, shell_word};
-use crate::{Catchword, Error, audit, config};
-
-const LOOK: Duration = Duration::from_secs(10);
+use crate::{Error, audit, config};
 
 /// Everything about a key.
 #[derive(Debug, Serialize)]
@@ -47,69 +46,61 @@ pub struct InIndex {
     pub same_document: Option<bool>,
 }
 
-impl Catchword {
-    /// Looks at both sides of a key. Elasticsearch first, as the loop does.
-    pub async fn explain(&self, config: &config::Collection, key: &str) -> Result<Explanation, Error> {
-        let mut connection = self.inner.pool.acquire().await?;
-        let collection = collection::load(&mut connection, config, &self.inner.prefix).await?;
-        let key = canonical(&collection, key)?;
-        let key = key.as_str();
-        let mut seen = Vec::new();
-        for target in &collection.targets {
-            let has = match self.inner.elastic.look(target, &[key], LOOK).await {
-                Ok(mut all) if all.len() == 1 => all.remove(0),
-                Ok(_) => Has::Unknown("no answer".into()),
-                Err(answer) => Has::Unknown(answer.to_string()),
-            };
-            seen.push((target.index().to_owned(), has));
-        }
-        let (wants, faults) = collection.wants(&mut connection, &[key]).await?;
-        let want = wants.get(key).copied();
-        let (built, more_faults) = collection.bodies(&mut connection, &[key]).await?;
-        let unbuildable = faults.into_iter().chain(more_faults).next().map(|fault| fault.error);
-        let built = built.into_iter().next();
-        let mut indices: Vec<InIndex> = seen.into_iter().map(|(index, has)| in_index(index, &has, want)).collect();
-        for (target, index) in collection.targets.iter().zip(&mut indices) {
-            if let Some(Built { version, document: Document::Body(body), .. }) = &built {
-                index.same_document = self.has_same_document(target, key, *version, body).await;
-            }
-        }
-        let document = built.and_then(|built| match built.document {
-            Document::Body(bytes) => serde_json::from_slice(&bytes).ok(),
-            Document::TooLarge(octets) | Document::Later(octets) => Some(format!("{octets} bytes").into()),
-        });
-        let (postgres, revision) = match want {
-            Some(Want::Present(v)) => ("present", Some(v)),
-            Some(Want::Hidden(n)) => ("hidden", Some(n - 1)),
-            Some(Want::Deleted(n)) => ("deleted", Some(n)),
-            Some(Want::Never) => ("never", None),
-            None => ("unbuildable", None),
-        };
-        Ok(Explanation {
-            postgres,
-            revision,
-            document,
-            unbuildable,
-            indices,
-            jobs: job::open_of_key(&mut connection, &collection.name, key).await?,
-            dead: job::dead_of_key(&mut connection, &collection.name, key).await?,
-            paused: collection.paused,
-            collection: collection.name,
-            key: key.to_owned(),
-        })
+/// Looks at both sides of a key. Elasticsearch first, as the loop does.
+pub(crate) async fn explain(context: &Context, config: &config::Collection, key: &str) -> Result<Explanation, Error> {
+    let mut connection = context.pool.acquire().await?;
+    let collection = collection::load(&mut connection, config, &context.prefix).await?;
+    let key = canonical(&collection, key)?;
+    let key = key.as_str();
+    let mut look = AtElasticsearch::of(&[key]);
+    for target in &collection.targets {
+        _ = look.ask(&context.elastic, target, look::LIMIT).await;
     }
+    let seen = look.then_postgres(&collection, &mut connection).await?;
+    let SeenKey { want, has } = seen.key(0);
+    let (built, more_faults) = collection.bodies(&mut connection, &[key]).await?;
+    let unbuildable = seen.unbuildable.into_iter().chain(more_faults).next().map(|fault| fault.error);
+    let built = built.into_iter().next();
+    let indices = collection.targets.iter().zip(&has).map(|(target, has)| in_index(target.index().to_owned(), has, want));
+    let mut indices: Vec<InIndex> = indices.collect();
+    for (target, index) in collection.targets.iter().zip(&mut indices) {
+        if let Some(Built { version, document: Document::Body(body), .. }) = &built {
+            index.same_document = has_same_document(context, target, key, *version, body).await;
+        }
+    }
+    let document = built.and_then(|built| match built.document {
+        Document::Body(bytes) => serde_json::from_slice(&bytes).ok(),
+        Document::TooLarge(octets) | Document::Later(octets) => Some(format!("{octets} bytes").into()),
+    });
+    let (postgres, revision) = match want {
+        Some(Want::Present(v)) => ("present", Some(v)),
+        Some(Want::Hidden(n)) => ("hidden", Some(n - 1)),
+        Some(Want::Deleted(n)) => ("deleted", Some(n)),
+        Some(Want::Never) => ("never", None),
+        None => ("unbuildable", None),
+    };
+    Ok(Explanation {
+        postgres,
+        revision,
+        document,
+        unbuildable,
+        indices,
+        jobs: job::open_of_key(&mut connection, &collection.name, key).await?,
+        dead: job::dead_of_key(&mut connection, &collection.name, key).await?,
+        paused: collection.paused,
+        collection: collection.name,
+        key: key.to_owned(),
+    })
 }
 
-impl Catchword {
-    /// Numbers say that nothing differs; the documents themselves may.
-    async fn has_same_document(&self, target: &Target, key: &str, version: i64, body: &[u8]) -> Option<bool> {
-        let elastic = &self.inner.elastic;
-        if !elastic.keeps_sources(target).await.ok()? {
-            return None;
-        }
-        let stored = elastic.sources(target, &[key], LOOK).await.ok()?.pop()??;
-        (stored.version == version).then(|| audit::is_same(&stored.source, body))
+/// Numbers say that nothing differs; the documents themselves may.
+async fn has_same_document(context: &Context, target: &Target, key: &str, version: i64, body: &[u8]) -> Option<bool> {
+    let elastic = &context.elastic;
+    if !elastic.keeps_sources(target).await.ok()? {
+        return None;
     }
+    let stored = elastic.sources(target, &[key], look::LIMIT).await.ok()?.pop()??;
+    (stored.version == version).then(|| audit::is_same(&stored.source, body))
 }
 
 /// What was typed, as Postgres writes it: an upper-case uuid or ` 7` is understood.
@@ -182,7 +173,7 @@ impl fmt::Display for Explanation {
                 writeln!(f, "  verdict        content: the numbers agree, and the document is another than the view builds")?;
                 continue;
             }
-            writeln!(f, "  verdict        {}", index.verdict.map_or("none: the row must be mended first", meaning))?;
+            writeln!(f, "  verdict        {}", index.verdict.map_or("none: the row must be fixed first", meaning))?;
         }
         for job in &self.jobs {
             let due = if job.due { "due now".into() } else { format!("due {}", job.scheduled_at.format("%Y-%m-%d %H:%M:%S UTC")) };
@@ -231,7 +222,7 @@ impl Explanation {
                 shell_word(&self.key)
             ),
             (false, true) if self.dead.is_empty() => format!("not in step, and no job is open: {}", by_hand()),
-            (false, true) => format!("not in step, and given up: mend what the dead letter says, then: {}", by_hand()),
+            (false, true) => format!("not in step, and given up: fix what the dead letter says, then: {}", by_hand()),
         }
     }
 }
@@ -247,7 +238,9 @@ fn meaning(verdict: &str) -> &'static str {
         "missing" => "missing: saved, and not searchable yet",
         "stale" => "stale: search finds an older one",
         "orphan" => "orphan: search finds what Postgres does not want",
-        "untold" => "untold: deleted, and Elasticsearch has not been told; nothing is found, but a late write could come to stay",
+        "untold" => {
+            "untold: deleted, and Elasticsearch has not been told; search is right today, but a delayed old write could bring the document back for good"
+        }
         "ahead" => "ahead: Elasticsearch has what was never committed here; a restore lost commits, or somebody wrote to the index",
         _ => "unknown: Elasticsearch could not say",
     }

@@ -19,18 +19,21 @@ mod parts {
     pub mod worker;
 
     // operations
-    pub mod alarm;
     pub mod audit;
+    pub mod check;
     #[cfg(feature = "cli")]
     pub mod cli;
     pub mod doctor;
     pub mod drift;
     pub mod explain;
+    pub mod gauges;
+    pub mod journal;
     pub mod metrics;
     pub mod migrate;
-    pub mod operate;
+    pub mod pause;
     pub mod rebuild;
     pub mod reindex;
+    pub mod standing;
     pub mod status;
     #[cfg(feature = "otlp")]
     pub mod telemetry;
@@ -44,6 +47,7 @@ mod parts {
     pub mod database;
     pub mod elastic;
     pub mod error;
+    pub mod heartbeat;
     pub mod host;
     pub mod job;
     pub mod printable;
@@ -73,7 +77,7 @@ pub use parts::config;
 pub use parts::telemetry;
 
 /// What a process is, for its metrics.
-pub use parts::metrics::Part;
+pub use parts::gauges::Part;
 
 /// The command line. Not for applications.
 #[cfg(feature = "cli")]

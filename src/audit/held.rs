@@ -1,7 +1,7 @@
 //! Whether anybody works on the collection: what is pending is looked at by nobody while it is paused or blocked.
 
 use super::Run;
-use crate::worker::workers;
+use crate::heartbeat::workers;
 use crate::{Error, collection};
 
 /// What holds the work on a collection up.

@@ -106,7 +106,7 @@ async fn newest(catchword: &Catchword, options: &Audit, number: Option<i64>) -> 
     if name.is_some() {
         catchword.config().collection(name)?;
     }
-    let mut connection = catchword.inner.pool.acquire().await.map_err(Error::from)?;
+    let mut connection = catchword.context.pool.acquire().await.map_err(Error::from)?;
     let found = unfinished(&mut connection, name, number).await?.into_iter().next();
     match &found {
         Some(found) => eprintln!("resuming {found}"),

@@ -2,7 +2,7 @@
 
 use super::args::{Args, Check};
 use super::{End, print_json, say};
-use crate::alarm::Level;
+use crate::check::Level;
 
 pub(super) async fn run(args: &Args, options: &Check) -> anyhow::Result<End> {
     let report = args.open()?.check().await;

@@ -25,7 +25,7 @@ pub(super) async fn run(args: &Args, options: &Dead) -> anyhow::Result<End> {
 
 async fn list(catchword: &Catchword, options: &DeadList) -> anyhow::Result<End> {
     let which = which(catchword, &options.which, &[])?;
-    let mut connection = catchword.inner.pool.acquire().await?;
+    let mut connection = catchword.context.pool.acquire().await?;
     let none = if options.each {
         let letters = job::dead_letters(&mut connection, &which, LIMIT).await?;
         if options.json {
@@ -63,7 +63,7 @@ async fn list(catchword: &Catchword, options: &DeadList) -> anyhow::Result<End> 
 
 async fn show(catchword: &Catchword, options: &DeadShow) -> anyhow::Result<End> {
     let which = Which { ids: Some(vec![options.id]), ..Which::default() };
-    let mut connection = catchword.inner.pool.acquire().await?;
+    let mut connection = catchword.context.pool.acquire().await?;
     let Some(letter) = job::dead_letters(&mut connection, &which, 1).await?.into_iter().next() else {
         eprintln!("catchword: there is no dead letter {}; list them: catchword dead list --each", options.id);
         return Ok(End::Not);
@@ -89,14 +89,14 @@ async fn show(catchword: &Catchword, options: &DeadShow) -> anyhow::Result<End> 
 
 async fn replay(catchword: &Catchword, options: &DeadAct) -> anyhow::Result<End> {
     let which = chosen(catchword, options)?;
-    let mut connection = catchword.inner.pool.acquire().await?;
+    let mut connection = catchword.context.pool.acquire().await?;
     let count = job::replay(&mut connection, &which, &who(), &words(options)).await?;
     report("scheduled again", count, options)
 }
 
 async fn bury(catchword: &Catchword, options: &DeadBury) -> anyhow::Result<End> {
     let collection = &catchword.config().collection(options.collection.as_deref())?.name;
-    let mut connection = catchword.inner.pool.acquire().await?;
+    let mut connection = catchword.context.pool.acquire().await?;
     let mut key = options.key.clone();
     let mut open = job::open_of_key(&mut connection, collection, &key).await?.len() as i64;
     if open == 0
@@ -132,7 +132,7 @@ async fn discard(catchword: &Catchword, options: &DeadAct) -> anyhow::Result<End
         say("nothing was thrown away\n")?;
         return Ok(End::Not);
     }
-    let mut connection = catchword.inner.pool.acquire().await?;
+    let mut connection = catchword.context.pool.acquire().await?;
     let count = job::discard(&mut connection, &which, &who(), &words(options)).await?;
     report("thrown away", count, options)
 }

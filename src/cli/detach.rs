@@ -14,7 +14,7 @@ pub(super) async fn run(args: &Args, options: &Detach) -> anyhow::Result<End> {
         say("nothing was changed\n")?;
         return Ok(End::Not);
     }
-    let done = collection::detach(&catchword.inner.pool, &options.name).await?;
+    let done = collection::detach(&catchword.context.pool, &options.name).await?;
     say(format_args!("{name}: {done}\n"))?;
     Ok(if done == "not attached" { End::Not } else { End::Done })
 }

@@ -2,14 +2,14 @@
 
 use super::args::{Args, Journal};
 use super::{End, print_json, say};
-use crate::operate;
+use crate::journal;
 use crate::printable::printable;
 
 pub(super) async fn run(args: &Args, options: &Journal) -> anyhow::Result<End> {
     let catchword = args.open()?;
     super::check_database(&catchword).await?;
-    let mut connection = catchword.inner.pool.acquire().await?;
-    let lines = operate::journal(&mut connection, options.collection.as_deref(), options.limit).await?;
+    let mut connection = catchword.context.pool.acquire().await?;
+    let lines = journal::journal(&mut connection, options.collection.as_deref(), options.limit).await?;
     if options.json {
         print_json(&lines)?;
         return Ok(End::Done);

@@ -67,7 +67,7 @@ async fn real_run(catchword: &Catchword, copy: OfACopy) -> anyhow::Result<()> {
 
 /// The migrations are applied in a transaction that is undone, so that the statements can be asked for.
 async fn dry_run(catchword: &Catchword) -> anyhow::Result<End> {
-    let mut transaction = database::begin(&catchword.inner.pool).await?;
+    let mut transaction = database::begin(&catchword.context.pool).await?;
     collection::refuse_standby(&mut transaction).await?;
     migrate::refuse_encoding(&mut transaction).await?;
     let pending = migrate::pending(&mut transaction).await?;
@@ -80,7 +80,7 @@ async fn dry_run(catchword: &Catchword) -> anyhow::Result<End> {
         for statement in collection::attach_statements(&mut transaction, config).await? {
             say(format_args!("{statement};\n\n"))?;
         }
-        let plan = index_plan(&catchword.inner, config, uuid::Uuid::nil())?;
+        let plan = index_plan(&catchword.context, config, uuid::Uuid::nil())?;
         say(format_args!("-- PUT /{}\n", plan.target().index()))?;
         for line in serde_json::to_string_pretty(&plan.create_request()?)?.lines() {
             say(format_args!("--   {line}\n"))?;
@@ -90,7 +90,7 @@ async fn dry_run(catchword: &Catchword) -> anyhow::Result<End> {
     transaction.rollback().await?;
     eprintln!("nothing was changed; triggers that are in place already are replaced only if they differ");
     // whether it takes the mapping is known when the index is made, which comes before any table is attached
-    if let Err(error) = migrate::check_indices(&catchword.inner, installation).await {
+    if let Err(error) = migrate::check_indices(&catchword.context, installation).await {
         eprintln!("catchword migrate would fail: {error}");
         return Ok(End::Not);
     }

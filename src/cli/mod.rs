@@ -110,7 +110,7 @@ impl Args {
 
 /// Refuses a standby and another version's schema. Which collections can be worked on is each command's own question.
 async fn check_database(catchword: &Catchword) -> anyhow::Result<()> {
-    let mut connection = catchword.inner.pool.acquire().await.map_err(crate::Error::from)?;
+    let mut connection = catchword.context.pool.acquire().await.map_err(crate::Error::from)?;
     collection::refuse_standby(&mut connection).await?;
     Ok(schema::check_version(&mut connection).await?)
 }

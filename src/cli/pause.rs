@@ -2,17 +2,17 @@
 
 use super::args::{Args, Pause, Resume};
 use super::{End, say, who};
-use crate::operate;
+use crate::pause;
 
 pub(super) async fn pause(args: &Args, options: &Pause) -> anyhow::Result<End> {
     let catchword = args.open()?;
     super::check_database(&catchword).await?;
     let name = &catchword.config().collection(options.collection.as_deref())?.name;
     if options.reason.trim().is_empty() {
-        anyhow::bail!("a pause needs a reason: --reason \"the mapping is being mended\"");
+        anyhow::bail!("a pause needs a reason: --reason \"the mapping is being fixed\"");
     }
-    let mut connection = catchword.inner.pool.acquire().await?;
-    if operate::pause(&mut connection, name, &who(), &options.reason).await? {
+    let mut connection = catchword.context.pool.acquire().await?;
+    if pause::pause(&mut connection, name, &who(), &options.reason).await? {
         say(format_args!("{name} is paused; writes go on leaving jobs; go on with: catchword resume {name}\n"))?;
         return Ok(End::Done);
     }
@@ -24,8 +24,8 @@ pub(super) async fn resume(args: &Args, options: &Resume) -> anyhow::Result<End>
     let catchword = args.open()?;
     super::check_database(&catchword).await?;
     let name = &catchword.config().collection(options.collection.as_deref())?.name;
-    let mut connection = catchword.inner.pool.acquire().await?;
-    if operate::resume(&mut connection, name, &who()).await? {
+    let mut connection = catchword.context.pool.acquire().await?;
+    if pause::resume(&mut connection, name, &who()).await? {
         say(format_args!("{name} goes on from the next tick; watch it: catchword status\n"))?;
         return Ok(End::Done);
     }

@@ -34,7 +34,7 @@ pub(super) async fn run(args: &Args, options: &Reindex) -> anyhow::Result<End> {
     }
     let config = catchword.config().collection(options.collection.as_deref())?;
     let request = request(config, options, key_type(&catchword, config).await?)?;
-    let total = reindex::count(&catchword.inner.pool, &request).await?;
+    let total = reindex::count(&catchword.context.pool, &request).await?;
     let what = describe(&request);
     if total == Some(0) {
         if options.json {
@@ -58,7 +58,7 @@ pub(super) async fn run(args: &Args, options: &Reindex) -> anyhow::Result<End> {
     }
     mention_unfinished(&catchword, &request.collection).await?;
     let started = Started {
-        id: reindex::start(&catchword.inner.pool, &request).await?,
+        id: reindex::start(&catchword.context.pool, &request).await?,
         chunk: request.chunk(),
         before: 0,
         left: total,
@@ -69,9 +69,9 @@ pub(super) async fn run(args: &Args, options: &Reindex) -> anyhow::Result<End> {
 
 /// The type of the collection's keys. A collection that nobody would serve is refused: its jobs would only lie there.
 async fn key_type(catchword: &Catchword, config: &config::Collection) -> anyhow::Result<KeyType> {
-    let mut connection = catchword.inner.pool.acquire().await.map_err(crate::Error::from)?;
+    let mut connection = catchword.context.pool.acquire().await.map_err(crate::Error::from)?;
     let collection = collection::load(&mut connection, config, catchword.prefix()).await?;
-    match collection::problems(&mut connection, config).await?.first() {
+    match collection.problems.first() {
         Some(problem) => bail!("collection {}: {problem}; run: catchword migrate", config.name),
         None => Ok(collection.key_type),
     }
@@ -79,7 +79,7 @@ async fn key_type(catchword: &Catchword, config: &config::Collection) -> anyhow:
 
 /// Whoever was cut short and types the same again would schedule twice what is there already.
 async fn mention_unfinished(catchword: &Catchword, collection: &str) -> anyhow::Result<()> {
-    let mut connection = catchword.inner.pool.acquire().await.map_err(crate::Error::from)?;
+    let mut connection = catchword.context.pool.acquire().await.map_err(crate::Error::from)?;
     for unfinished in reindex::unfinished(&mut connection, Some(collection), None).await? {
         eprintln!(
             "note: {unfinished}, is not finished: it runs elsewhere, or was cut short; go on with: catchword reindex --resume {}",
@@ -97,7 +97,7 @@ async fn resume(catchword: &Catchword, number: Option<i64>, options: &Reindex) -
     if name.is_some() {
         catchword.config().collection(name)?;
     }
-    let mut connection = catchword.inner.pool.acquire().await.map_err(crate::Error::from)?;
+    let mut connection = catchword.context.pool.acquire().await.map_err(crate::Error::from)?;
     let Some(found) = reindex::unfinished(&mut connection, name, number).await?.into_iter().next() else {
         let which = number.map_or(String::new(), |n| format!(" {n}")) + &name.map_or(String::new(), |name| format!(" of {name}"));
         eprintln!("catchword: there is no unfinished reindex{which}; nothing was scheduled");
@@ -165,7 +165,7 @@ pub(super) fn on_interrupt() -> std::io::Result<CancellationToken> {
 async fn with_retries(catchword: &Catchword, id: i64, size: i32) -> Result<i64, crate::Error> {
     let mut tries = 0;
     loop {
-        match reindex::chunk(&catchword.inner.pool, id, size).await {
+        match reindex::chunk(&catchword.context.pool, id, size).await {
             Err(error) if tries < TRIES && matches!(error.sqlstate().as_deref(), Some("55P03" | "40P01")) => tries += 1,
             done => return done,
         }

@@ -15,7 +15,7 @@ pub(super) async fn run(args: &Args, options: &Sync) -> anyhow::Result<End> {
     }
     let outcome = if options.drain { catchword.drain("sync", &names).await? } else { catchword.sync("sync", &names).await? };
     if options.drain && outcome.written > 0 {
-        sync::show(&catchword.inner, &names).await;
+        sync::show(&catchword.context, &names).await;
     }
     if options.json {
         print_json(&outcome)?;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::args::{Args, Worker as Options};
 use super::{End, serve};
 use crate::Catchword;
-use crate::metrics::Part;
+use crate::gauges::Part;
 use crate::telemetry::Telemetry;
 
 /// Whoever stops a pod waits 30 s; a batch that is not through by then is released by the end of its connection.

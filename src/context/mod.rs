@@ -15,7 +15,6 @@ use crate::collection::Collection;
 use crate::config::{self, CANARY, Config, ElasticsearchSettings, Environment, Tls};
 use crate::elastic::{Address, Credentials, Elastic, IndexPlan, Target, Transport};
 use crate::health::Health;
-use crate::metrics::Gauges;
 use crate::{Error, database};
 
 pub(crate) use collections::{load_collections, refresh, refresh_in_background};
@@ -38,7 +37,6 @@ pub(crate) struct Context {
     pub quick_pool: PgPool,
     pub elastic: Elastic,
     pub health: Health,
-    pub gauges: Gauges,
     known: Mutex<Known>,
     /// When the collections were last read, for processes that have no loop; held while they are being read.
     refreshed: tokio::sync::Mutex<Instant>,
@@ -75,7 +73,6 @@ impl Context {
             quick_pool: database::quick_pool(options, QUICK_CONNECTIONS),
             elastic,
             health: Health::new(&config),
-            gauges: Gauges::new(),
             known: Mutex::default(),
             refreshed: tokio::sync::Mutex::new(Instant::now()),
             config,

@@ -6,7 +6,7 @@ use sqlx::{FromRow, PgConnection};
 
 use super::line::{Line, fail, ok, warn};
 use super::schema::raise;
-use crate::collection::{self, Collection, Highest};
+use crate::collection::{Collection, Highest};
 use crate::{Error, config};
 
 /// Below this a whole table is read in a moment, and needs no index.
@@ -29,8 +29,8 @@ pub(super) async fn look(connection: &mut PgConnection, config: &config::Collect
     let searched = config.scopes.values().chain(&config.period).chain(config.touches.iter().map(|touch| &touch.row_column));
     let searched: Vec<&String> = searched.collect::<BTreeSet<_>>().into_iter().collect();
     let table: Table = sqlx::query_as(include_str!("table.sql")).bind(&config.name).bind(&searched).fetch_one(&mut *connection).await?;
-    let problems = collection::problems(connection, config).await?;
-    let mut lines = triggers(&problems);
+    let problems = &attached.problems;
+    let mut lines = triggers(problems);
     lines.push(configured(&attached.unmigrated));
     lines.extend([shape(&table), replication(&table), security(&table), indexes(&table)]);
     match attached.highest_revision(connection).await {

@@ -3,7 +3,7 @@
 use sqlx::PgConnection;
 
 use super::line::{Line, ok, warn};
-use crate::worker::{WorkerRow, workers};
+use crate::heartbeat::{WorkerRow, workers};
 use crate::{Error, job};
 
 pub(super) async fn look(connection: &mut PgConnection, configured: &[String]) -> Result<Vec<Line>, Error> {

@@ -40,7 +40,7 @@ impl Metric {
 }
 
 /// Counts events of this process.
-pub(super) struct Count {
+pub(crate) struct Count {
     pub metric: Metric,
     instrument: OnceLock<Counter<u64>>,
 }
@@ -60,7 +60,7 @@ impl Count {
 }
 
 /// Sorts sizes and durations into buckets.
-pub(super) struct Spread {
+pub(crate) struct Spread {
     pub metric: Metric,
     bounds: &'static [f64],
     instrument: OnceLock<Histogram<f64>>,
@@ -83,7 +83,7 @@ impl Spread {
 }
 
 /// What is so at the moment of the scrape: it is asked for then.
-pub(super) struct Level {
+pub(crate) struct Level {
     pub metric: Metric,
 }
 

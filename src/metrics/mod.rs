@@ -1,18 +1,17 @@
 //! Every metric's name, and where its values come from. The library writes to the global meter; [`telemetry`](crate::telemetry) serves it.
 //!
-//! Counters and histograms are recorded as things happen: once per batch, per pass, per direct write. Gauges are asked for at the scrape;
-//! what only Postgres knows is read just before it, by [`Catchword::observe`](crate::Catchword::observe).
+//! Counters and histograms are recorded as things happen: once per batch, per pass, per direct write. Gauges are asked for at the scrape,
+//! by [`gauges`](crate::gauges).
 
 mod instrument;
-mod names;
-mod process;
-mod reading;
+pub(crate) mod names;
 mod record;
 mod table;
-mod watch;
 
+pub(crate) use instrument::Level;
 pub use instrument::{Kind, Metric};
-pub(crate) use reading::Gauges;
-pub(crate) use record::{record_batch, record_canary, record_direct, record_failure, record_panic, record_pass, record_swept};
+pub(crate) use record::{
+    LAST_PASS_AT, record_batch, record_canary, record_direct, record_failure, record_panic, record_pass, record_swept, zero_direct,
+    zero_loop,
+};
 pub use table::{all, table};
-pub use watch::{Part, watch};

@@ -1,6 +1,6 @@
 //! Counts what happened.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use opentelemetry::KeyValue;
@@ -9,11 +9,13 @@ use super::names::{
     AHEAD, ANSWERS, BULK_BYTES, BULK_DURATION, BURIED, CANARY_SECONDS, CLAIM_DURATION, CONFLICTS, DIRECT, DIRECT_DURATION, FAILED,
     FRESHNESS_SECONDS, LOOK_DURATION, PANICS, PASS_DURATION, PUSHED_BACK, SETTLED, SWEPT, VERDICTS, WRITTEN,
 };
-use super::watch::LAST_PASS_AT;
 use crate::compare::Verdict;
 use crate::elastic::Answer;
 use crate::job::{Class, Reason};
 use crate::outcome::{Measured, Outcome};
+
+/// When the last pass succeeded, in seconds of this machine's clock: Prometheus compares it with its own.
+pub(crate) static LAST_PASS_AT: AtomicU64 = AtomicU64::new(0);
 
 /// What a batch did, once it is committed.
 pub(crate) fn record_batch(collection: &str, outcome: &Outcome, measured: &Measured) {
@@ -88,7 +90,7 @@ pub(crate) fn record_direct(collection: &str, is_indexed: bool, written: u64, to
 }
 
 /// Makes the direct path's series exist before their first event.
-pub(super) fn zero_direct(collection: &str) {
+pub(crate) fn zero_direct(collection: &str) {
     let name = KeyValue::new("collection", collection.to_owned());
     let with = |label: &'static str, value: &'static str| [name.clone(), KeyValue::new(label, value)];
     WRITTEN.add(0, &with("path", "direct"));
@@ -98,7 +100,7 @@ pub(super) fn zero_direct(collection: &str) {
 }
 
 /// Makes the loop's series exist before their first event: a rate needs a 0 to start from.
-pub(super) fn zero_loop(collection: &str) {
+pub(crate) fn zero_loop(collection: &str) {
     let name = KeyValue::new("collection", collection.to_owned());
     let with = |label: &'static str, value: &'static str| [name.clone(), KeyValue::new(label, value)];
     for class in Class::ALL {

@@ -88,12 +88,12 @@ impl Outcome {
     }
 
     /// Counts a key's verdict.
-    pub fn count(&mut self, verdict: Verdict) {
+    pub(crate) fn count(&mut self, verdict: Verdict) {
         *self.verdicts.entry(verdict.name()).or_default() += 1;
     }
 
     /// Adds another's counts.
-    pub fn add(&mut self, other: Outcome) {
+    pub(crate) fn add(&mut self, other: Outcome) {
         self.claimed += other.claimed;
         self.canary += other.canary;
         self.settled += other.settled;

@@ -70,14 +70,13 @@ async fn rebuildable(context: &Context, request: &Request) -> Result<(Collection
     let collection = collection::load(&mut connection, config, &context.prefix).await?;
     collection.check_targets()?;
     let name = &collection.name;
-    if let Some(problem) = collection::problems(&mut connection, config).await?.first() {
+    if let Some(problem) = collection.problems.first() {
         return Err(Error::Refused(format!("collection {name}: {problem}; run: catchword migrate")));
     }
     if let Some(why) = &collection.paused {
         return Err(Error::Refused(format!("collection {name} is paused {why}; go on with it first: catchword resume {name}")));
     }
-    let installation = collection::installation(&mut connection).await?;
-    let mut plan = index_plan(context, config, installation)?;
+    let mut plan = index_plan(context, config, collection.installation)?;
     if let Some(mapping) = &request.mapping {
         plan.mapping = mapping.clone();
     }

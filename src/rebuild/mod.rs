@@ -11,9 +11,9 @@ mod end;
 mod fill;
 mod lock;
 mod row;
-mod standing;
 mod swap;
 mod tend;
+mod under_way;
 mod verify;
 
 use std::time::Duration;
@@ -27,8 +27,8 @@ use check::begin_rebuild;
 pub(crate) use check::plan_rebuild;
 pub(crate) use row::unfinished_rebuild;
 pub use row::{LONGEST_KEEP, Rebuild, Stage, unfinished};
-pub use standing::{Standing, standing};
 pub(crate) use tend::tend_rebuilds;
+pub use under_way::{UnderWay, under_way};
 
 use crate::context::Context;
 use crate::{Error, crash};

@@ -1,7 +1,7 @@
 //! One provider of metrics for the process: the text that Prometheus scrapes, and a push by OTLP where
 //! `OTEL_EXPORTER_OTLP_ENDPOINT` names a collector. Without it nothing of OTLP runs.
 //!
-//! For a binary that has no OpenTelemetry of its own. One that has sets its own global provider, calls [`watch`] after it, and
+//! For a binary that has no OpenTelemetry of its own. One that has sets its own global provider, calls [`Catchword::watch`] after it, and
 //! [`Catchword::observe`] before each export.
 
 mod push;
@@ -12,7 +12,7 @@ use opentelemetry_sdk::metrics::SdkMeterProvider;
 use prometheus::{Encoder, Registry, TextEncoder};
 
 use crate::Catchword;
-use crate::metrics::{Part, watch};
+use crate::gauges::Part;
 pub use traces::{go_on, traces};
 
 /// Where a collector listens. Its sisters (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_METRIC_EXPORT_INTERVAL`, …) mean what OpenTelemetry says.
@@ -48,7 +48,7 @@ impl Telemetry {
         }
         let provider = builder.build();
         opentelemetry::global::set_meter_provider(provider.clone());
-        watch(catchword, part);
+        catchword.watch(part);
         if let Some(endpoint) = endpoint() {
             push::begin(provider.clone(), catchword.clone(), endpoint);
         }

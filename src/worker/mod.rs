@@ -1,7 +1,6 @@
 //! The loop: wakes at each tick and runs passes until nothing moves, and does the upkeep beside it. Any number of workers may run side by side.
 
 mod canary;
-mod row;
 mod tick;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,15 +25,12 @@ use crate::upkeep::Upkeep;
 use crate::{Error, metrics};
 use tick::{Sign, Ticked};
 
-pub(crate) use row::{ABSENT_SECONDS, STILL_SECONDS};
-pub use row::{WorkerRow, workers};
-
 /// How often a waiting worker shows itself, where ticks are rarer.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(65);
 /// A loop that has not come round for this long is stuck. Longer than the longest pass.
 const STUCK: Duration = Duration::from_secs(300);
 
-/// Work that has not moved for so long is told: a little less than [`STILL_SECONDS`](row::STILL_SECONDS), so that the next tick does.
+/// Work that has not moved for so long is told: a little less than [`STILL_SECONDS`](crate::heartbeat::STILL_SECONDS), so that the next tick does.
 const STILL: Duration = Duration::from_secs(55);
 
 /// How often a tick that does not end looks around.

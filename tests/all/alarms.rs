@@ -137,7 +137,8 @@ async fn check_makes_the_same_judgements_under_the_same_names() {
 
 #[test]
 fn check_draws_the_same_lines() {
-    let source = read("src/alarm/thresholds.rs") + &read("src/outcome/measured.rs") + &read("src/worker/row.rs");
+    let files = ["check/thresholds.rs", "standing/read.rs", "standing/freshness.rs", "outcome/measured.rs", "heartbeat/mod.rs"];
+    let source: String = files.iter().map(|file| read(&format!("src/{file}"))).collect();
     let line = |name: &str| -> f64 {
         let (_, rest) = source.split_once(&format!("const {name}: ")).unwrap_or_else(|| panic!("no {name}"));
         let value = rest.split_once("= ").unwrap().1.split(';').next().unwrap().replace('_', "");

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::common::World;
+use crate::common::{Layout, World};
+use crate::roles::Roles;
 
 /// What must be true of a quiet world for all to be well: a worker shows itself.
 const WORKER: &str = "insert into catchword.worker (id, host, version, collections, passed_at)
@@ -180,7 +181,7 @@ async fn whoever_holds_vacuum_back_is_read_from_the_server() {
     let mut connection = world.pool.acquire().await.unwrap();
     let mut seen = Vec::new();
     let look = async || {
-        let rows = sqlx::query_as::<_, (String, String, Option<f64>, i64)>(include_str!("../../src/alarm/held_back.sql"));
+        let rows = sqlx::query_as::<_, (String, String, Option<f64>, i64)>(include_str!("../../src/standing/vacuum.sql"));
         rows.fetch_all(&world.pool).await.unwrap()
     };
     sqlx::raw_sql("begin isolation level repeatable read; select 1").execute(&mut *connection).await.unwrap();
@@ -220,6 +221,84 @@ async fn check_says_within_seconds_that_a_server_is_away_or_silent() {
         assert!(words.starts_with("unknown: CatchwordPostgresDown\nunknown  CatchwordPostgresDown: "), "{away}: {words}");
         assert!(words.contains("DATABASE_URL"), "{away}: {words}");
     }
+}
+
+/// The documents are out of date, and nothing is held up by it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_or_a_label_that_changed_since_documents_were_built_is_a_warning() {
+    let world = World::gated().await;
+    world.sql(WORKER).await;
+    world.in_step("acct:a", "x").await;
+    let view = "create or replace view annotation_document as select id as key, catchword_revision as revision,";
+    let reindex = async || {
+        let (code, _, err) = world.run(&["reindex", "annotation", "--all", "--anew", "--yes"]).await;
+        assert_eq!(code, 0, "{err}");
+        world.is_well().await;
+    };
+    world.sql("create type mood as enum ('calm', 'cross')").await;
+    for change in [
+        format!("{view} json_build_object('userid', userid, 'tags', 'calm'::mood) as body from annotation where not deleted"),
+        "alter type mood rename value 'calm' to 'quiet'".into(),
+    ] {
+        world.is_well().await;
+        world.sql(&change).await;
+        let (code, bad, report) = world.check().await;
+        assert_eq!((code, bad), (0, vec!["warning CatchwordAuditDrift annotation".into()]), "{change}: {report}");
+        let (_, words, _) = world.run(&["check"]).await;
+        let line = "warning  CatchwordAuditDrift annotation: the view changed since documents were built by it; catchword reindex annotation --all --anew";
+        assert!(
+            words.starts_with("well, with a warning: CatchwordAuditDrift annotation\n") && words.lines().any(|said| said == line),
+            "{words}"
+        );
+        let (code, words, _) = world.run(&["status"]).await;
+        assert!(code == 0 && words.contains("  drift     the view changed since documents were built by it: catchword reindex"), "{words}");
+        // Postgres alone tells of it
+        let gate = world.gate.as_ref().unwrap();
+        gate.refuse();
+        let (_, bad, _) = world.check().await;
+        assert_eq!(bad, ["unwell CatchwordElasticsearchDown", "warning CatchwordAuditDrift annotation"]);
+        gate.pass();
+        reindex().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_postgres_that_answers_and_refuses_is_not_told_as_down() {
+    let roles = Roles::with(Layout::default()).await;
+    let world = &roles.world;
+    world.sql(WORKER).await;
+    let check = async || {
+        let output = world.binary().env("DATABASE_URL", roles.url("worker")).arg("check").output().await.unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (code, words) = check().await;
+    assert!(code == Some(0) && words.starts_with("well: "), "{words}");
+
+    let mut holder = world.pool.begin().await.unwrap();
+    sqlx::raw_sql("lock table catchword.job in access exclusive mode").execute(&mut *holder).await.unwrap();
+    let (code, words) = check().await;
+    assert!(code == Some(2) && words.starts_with("unknown: CatchwordPostgresDown\n"), "{words}");
+    assert!(
+        words.contains("postgres answers, and refuses: canceling statement due to lock timeout (asked for: how many jobs there are)"),
+        "{words}"
+    );
+    assert!(!words.contains("bring it back"), "{words}");
+    holder.rollback().await.unwrap();
+
+    // the rest is judged
+    world.sql(&format!("revoke select on catchword.freshness from {}", roles.names.of("worker"))).await;
+    world.sql("update catchword.worker set breaker = 'unreachable'").await;
+    let (code, words) = check().await;
+    assert!(code == Some(2) && words.contains("postgres answers, and refuses: permission denied for table freshness"), "{words}");
+    assert!(words.contains("grants.sql") && words.contains("unwell   CatchwordBreakerOpen: "), "{words}");
+
+    world.sql(&format!("revoke usage on schema catchword from {}", roles.names.of("worker"))).await;
+    let (code, words) = check().await;
+    assert!(
+        code == Some(2) && words.contains("CatchwordPostgresDown: postgres answers, and refuses: permission denied for schema catchword"),
+        "{words}"
+    );
+    assert!(!words.contains("bring it back"), "{words}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -66,7 +66,7 @@ fn door() -> String {
 /// What a public module shows: its own public things, and those of its files that it names.
 fn public_names(part: &str) -> Vec<String> {
     let text = read(&format!("src/{part}/mod.rs"));
-    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let is_public = |line: &&str| line.starts_with("pub ") && !line.starts_with("pub(");
     let shown = code.lines().filter(is_public).map(|line| line.split(['{', ';', '=', '(']).next().unwrap_or_default().trim());
     let used = code.lines().filter(|line| line.starts_with("pub use ")).map(str::trim);
@@ -92,7 +92,7 @@ fn methods(part: &str, name: &str) -> Vec<String> {
             let block = code[at + start.len()..].split("\n}\n").next().unwrap_or_default();
             for method in block.split("\n    pub ").skip(1).chain(block.strip_prefix("    pub ")) {
                 if !method.starts_with("(") {
-                    let signature = method.split(" {\n").next().unwrap_or_default();
+                    let signature = method.split([';', '{']).next().unwrap_or_default();
                     found.push(format!("  pub {}", signature.split_whitespace().collect::<Vec<_>>().join(" ")));
                 }
             }

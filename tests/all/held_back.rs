@@ -65,7 +65,7 @@ async fn prepared_transactions_slots_and_standbys_that_hold_vacuum_back_are_seen
 }
 
 async fn held_back(world: &World) -> Vec<(String, String, Option<f64>, i64)> {
-    sqlx::query_as(include_str!("../../src/alarm/held_back.sql")).fetch_all(&world.pool).await.unwrap()
+    sqlx::query_as(include_str!("../../src/standing/vacuum.sql")).fetch_all(&world.pool).await.unwrap()
 }
 
 /// What `catchword check` says of it; none: that it is well.

@@ -325,7 +325,7 @@ async fn a_refused_document_and_its_dead_letter_are_explained() {
     assert_eq!((code, &json["jobs"], &json["dead"][0]["reason"]), (1, &json!([]), &json!("refused")));
     assert!(words.contains("(refused), refused 5 times: strict_dynamic_mapping_exception"), "{words}");
     assert!(
-        words.contains("not in step, and given up: mend what the dead letter says, then: catchword reindex annotation --ids"),
+        words.contains("not in step, and given up: fix what the dead letter says, then: catchword reindex annotation --ids"),
         "{words}"
     );
     assert_eq!(world.status().await.0, 1);

@@ -3,12 +3,15 @@ use uuid::Uuid;
 
 use super::words::jobs;
 use super::*;
-use crate::alarm::{CollectionFacts, Seen};
 use crate::audit::{Switched, Verified};
+use crate::check::TOPICS;
+use crate::drift::Due;
 use crate::job::{CENSUS_LIMIT, Census, Letters};
+use crate::pause::Pause;
+use crate::standing::{CollectionStanding, Seen};
 
 /// A world in which all is well.
-fn facts() -> Facts {
+fn all_is_well() -> Standing {
     let census = Census {
         due: 3,
         waiting: 2,
@@ -25,14 +28,13 @@ fn facts() -> Facts {
         failing_touch_error: None,
         estimated: false,
     };
-    let note = CollectionFacts {
+    let note = CollectionStanding {
         name: "note".into(),
-        census,
-        letters: Letters::default(),
-        paused: None,
-        blocked: None,
-        verified: Some(Verified::default()),
-        unaudited_seconds: 3_600.0,
+        census: Some(census),
+        letters: Some(Letters::default()),
+        audit: Some(Verified::default()),
+        unaudited_seconds: Some(3_600.0),
+        ..CollectionStanding::default()
     };
     let worker = WorkerRow {
         id: Uuid::nil(),
@@ -45,40 +47,49 @@ fn facts() -> Facts {
         seen_seconds_ago: 20.0,
         passed_seconds_ago: 20.0,
     };
-    Facts { collections: vec![note], workers: vec![worker], canary_seconds: Some(30.0), ..Facts::default() }
+    Standing { collections: vec![note], workers: vec![worker], canary_seconds: Some(30.0), known: TOPICS.into(), ..Standing::default() }
 }
 
-/// What is not well after a change of the facts: names and levels.
-fn found(change: impl FnOnce(&mut Facts)) -> Vec<(&'static str, Level)> {
-    let mut facts = facts();
-    change(&mut facts);
-    let checks = judge(&facts);
+fn paused_for(seconds: f64) -> Option<Pause> {
+    let (since, by, reason) = (chrono::DateTime::UNIX_EPOCH, "mina".into(), "moving".into());
+    Some(Pause { collection: "note".into(), since, seconds, by, reason })
+}
+
+/// What is not well after a change of the standing: names and levels.
+fn found(change: impl FnOnce(&mut Standing)) -> Vec<(&'static str, Level)> {
+    let mut standing = all_is_well();
+    change(&mut standing);
+    let checks = judge(&standing);
     for check in &checks {
         assert_eq!(check.level == Level::Well, check.remedy.is_empty(), "{check:?}");
     }
     checks.iter().filter(|check| check.level != Level::Well).map(|check| (check.name, check.level)).collect()
 }
 
-impl CollectionFacts {
+impl CollectionStanding {
+    fn census(&mut self) -> &mut Census {
+        self.census.as_mut().unwrap()
+    }
+
     fn live_due_for(&mut self, seconds: f64) {
-        self.census.oldest_live_seconds = Some(seconds);
-        self.census.oldest_due_seconds = Some(seconds);
+        self.census().oldest_live_seconds = Some(seconds);
+        self.census().oldest_due_seconds = Some(seconds);
     }
 
     fn bulk_due_for(&mut self, seconds: f64) {
-        self.census.oldest_bulk_seconds = Some(seconds);
-        self.census.oldest_due_seconds = Some(seconds);
+        self.census().oldest_bulk_seconds = Some(seconds);
+        self.census().oldest_due_seconds = Some(seconds);
     }
 }
 
 /// This alarm and no other fires after the first change; none does after the second, which stays just below the line.
-fn fires(name: &'static str, unwell: impl FnOnce(&mut Facts), well: impl FnOnce(&mut Facts)) {
+fn fires(name: &'static str, unwell: impl FnOnce(&mut Standing), well: impl FnOnce(&mut Standing)) {
     assert_eq!(found(unwell), [(name, Level::Unwell)]);
     assert_eq!(found(well), []);
 }
 
-fn held(by: &str, seconds: Option<f64>, transactions: i64) -> HeldBack {
-    HeldBack { by: by.into(), who: "somebody".into(), seconds, transactions }
+fn held(by: &str, seconds: Option<f64>, transactions: i64) -> Holder {
+    Holder { by: by.into(), who: "somebody".into(), seconds, transactions, name: "1".into(), xmin: None }
 }
 
 #[test]
@@ -95,25 +106,25 @@ fn a_worker_that_was_not_seen_is_absent() {
 
 #[test]
 fn work_that_is_due_and_old_and_served_by_nobody_means_that_the_consumer_stopped() {
-    let stopped = |f: &mut Facts| {
+    let stopped = |f: &mut Standing| {
         f.workers.clear();
         f.collections[0].live_due_for(601.0);
     };
     let absent = ("CatchwordWorkerAbsent", Level::Unwell);
     assert_eq!(found(stopped), [absent, ("CatchwordConsumerStopped", Level::Unwell)]);
-    let of_a_bulk = |f: &mut Facts| {
+    let of_a_bulk = |f: &mut Standing| {
         f.workers.clear();
         f.collections[0].bulk_due_for(601.0);
     };
     assert_eq!(found(of_a_bulk), [absent, ("CatchwordConsumerStopped", Level::Unwell)]);
-    let paused = |f: &mut Facts| {
+    let paused = |f: &mut Standing| {
         stopped(f);
-        f.collections[0].paused = Some((60.0, String::new()));
+        f.collections[0].paused = paused_for(60.0);
     };
     assert_eq!(found(paused), [absent], "a pause is no stop");
-    let served = |f: &mut Facts| f.collections[0].live_due_for(601.0);
+    let served = |f: &mut Standing| f.collections[0].live_due_for(601.0);
     assert_eq!(found(served), []);
-    let young = |f: &mut Facts| {
+    let young = |f: &mut Standing| {
         f.workers.clear();
         f.collections[0].live_due_for(599.0);
     };
@@ -122,13 +133,13 @@ fn work_that_is_due_and_old_and_served_by_nobody_means_that_the_consumer_stopped
 
 #[test]
 fn work_that_is_due_and_does_not_move_is_told_unless_another_line_tells_why() {
-    let still = |seconds| move |f: &mut Facts| f.collections[0].census.still_seconds = Some(seconds);
+    let still = |seconds| move |f: &mut Standing| f.collections[0].census().still_seconds = Some(seconds);
     fires("CatchwordNoProgress", still(61.0), still(59.0));
     fires("CatchwordNoProgress", still(61.0), |f| {
         still(61.0)(f);
-        f.collections[0].paused = Some((60.0, String::new()));
+        f.collections[0].paused = paused_for(60.0);
     });
-    let also = |name, change: fn(&mut Facts)| {
+    let also = |name, change: fn(&mut Standing)| {
         let found = found(|f| {
             still(3_600.0)(f);
             change(f);
@@ -137,40 +148,40 @@ fn work_that_is_due_and_does_not_move_is_told_unless_another_line_tells_why() {
     };
     also("CatchwordElasticsearchDown", |f| f.elasticsearch = Some("refused".into()));
     also("CatchwordBreakerOpen", |f| f.workers[0].breaker = "unreachable".into());
-    also("CatchwordCollectionBlocked", |f| f.collections[0].blocked = Some("its index is closed".into()));
+    also("CatchwordCollectionBlocked", |f| f.collections[0].problem = Some("its index is closed".into()));
     also("CatchwordPassFailing", |f| {
         f.workers[0].trouble = Some("a lock was not had".into());
         f.workers[0].passed_seconds_ago = 121.0;
     });
     also("CatchwordWorkerAbsent", |f| f.workers.clear());
-    let mut facts = facts();
-    facts.collections[0].census =
-        Census { still_seconds: Some(90.0), still_why: Some("no answer within 30 s".into()), ..facts.collections[0].census.clone() };
-    let said = judge(&facts).into_iter().find(|check| check.level == Level::Unwell).unwrap().says;
+    let mut standing = all_is_well();
+    let census = standing.collections[0].census();
+    (census.still_seconds, census.still_why) = (Some(90.0), Some("no answer within 30 s".into()));
+    let said = judge(&standing).into_iter().find(|check| check.level == Level::Unwell).unwrap().says;
     assert_eq!(said, "3 jobs due, and none was written or settled for 1m 30s: no answer within 30 s");
 }
 
 #[test]
 fn a_change_may_be_half_an_hour_old_however_often_it_was_put_off() {
-    let change = |seconds| move |f: &mut Facts| f.collections[0].census.oldest_change_seconds = Some(seconds);
+    let change = |seconds| move |f: &mut Standing| f.collections[0].census().oldest_change_seconds = Some(seconds);
     fires("CatchwordOldestChange", change(1_801.0), change(1_799.0));
     fires("CatchwordOldestChange", change(1_801.0), |f| {
         change(1_801.0)(f);
-        f.collections[0].paused = Some((60.0, String::new()));
+        f.collections[0].paused = paused_for(60.0);
     });
-    let mut facts = facts();
-    let census = &mut facts.collections[0].census;
+    let mut standing = all_is_well();
+    let census = standing.collections[0].census();
     census.oldest_change_seconds = Some(1_860.0);
     (census.failing_touches, census.failing_touch_error) = (2, Some("no column author".into()));
-    let said = judge(&facts).into_iter().find(|check| check.level == Level::Unwell).unwrap().says;
+    let said = judge(&standing).into_iter().find(|check| check.level == Level::Unwell).unwrap().says;
     assert_eq!(said, "a change was made 31m ago and is not verified; 2 changes of related rows could not be passed on: no column author");
 }
 
 #[test]
 fn a_queue_is_long_when_many_are_due_for_long() {
     let queue = |due, seconds| {
-        move |f: &mut Facts| {
-            f.collections[0].census.due = due;
+        move |f: &mut Standing| {
+            f.collections[0].census().due = due;
             f.collections[0].bulk_due_for(seconds);
         }
     };
@@ -180,19 +191,19 @@ fn a_queue_is_long_when_many_are_due_for_long() {
 
 #[test]
 fn a_live_job_may_be_due_for_a_quarter_of_an_hour_and_one_of_a_bulk_for_six() {
-    let live = |seconds| move |f: &mut Facts| f.collections[0].live_due_for(seconds);
-    let bulk = |seconds| move |f: &mut Facts| f.collections[0].bulk_due_for(seconds);
+    let live = |seconds| move |f: &mut Standing| f.collections[0].live_due_for(seconds);
+    let bulk = |seconds| move |f: &mut Standing| f.collections[0].bulk_due_for(seconds);
     fires("CatchwordOldestDueJob", live(901.0), live(899.0));
     fires("CatchwordOldestDueJob", bulk(21_601.0), bulk(21_599.0));
-    let paused = |f: &mut Facts| {
+    let paused = |f: &mut Standing| {
         live(901.0)(f);
-        f.collections[0].paused = Some((60.0, String::new()));
+        f.collections[0].paused = paused_for(60.0);
     };
     assert_eq!(found(paused), [], "while it is paused it is meant to be old");
 }
 
 /// Counts of one collection: window in seconds, changes, slow.
-fn seen(collection: &'static str, counts: &'static [(i64, i64, i64)]) -> impl FnOnce(&mut Facts) {
+fn seen(collection: &'static str, counts: &'static [(i64, i64, i64)]) -> impl FnOnce(&mut Standing) {
     let of = move |&(seconds, changes, slow): &(i64, i64, i64)| Seen { collection: collection.into(), seconds, changes, slow };
     move |f| f.seen.extend(counts.iter().map(of))
 }
@@ -215,7 +226,7 @@ fn an_allowance_that_is_spent_too_fast_is_told_while_it_goes_on() {
     // another's changes are not ours, the canary's count while it lives
     assert_eq!(found(seen("stranger", &[(300, 10, 10), (3_600, 10, 10)])), []);
     assert_eq!(found(seen("catchword_canary", &[(300, 10, 10), (3_600, 10, 10)])), [(fast, Level::Unwell)]);
-    let no_canary = |f: &mut Facts| {
+    let no_canary = |f: &mut Standing| {
         seen("catchword_canary", &[(300, 10, 10), (3_600, 10, 10)])(f);
         f.canary_seconds = None;
     };
@@ -224,15 +235,15 @@ fn an_allowance_that_is_spent_too_fast_is_told_while_it_goes_on() {
 
 #[test]
 fn one_expired_job_is_enough() {
-    fires("CatchwordJobsExpired", |f| f.collections[0].census.expired = 1, |f| f.collections[0].census.expired = 0);
+    fires("CatchwordJobsExpired", |f| f.collections[0].census().expired = 1, |f| f.collections[0].census().expired = 0);
 }
 
 #[test]
 fn a_dead_letter_of_the_last_hour_is_unwell_and_an_older_one_a_warning() {
     let letters = |lately, dead| {
-        move |f: &mut Facts| {
-            f.collections[0].letters.lately = lately;
-            f.collections[0].census.dead = dead;
+        move |f: &mut Standing| {
+            f.collections[0].letters.as_mut().unwrap().lately = lately;
+            f.collections[0].census().dead = dead;
         }
     };
     fires("CatchwordDeadLettersGrowing", letters(1, 1), letters(0, 0));
@@ -252,8 +263,8 @@ fn what_workers_say_of_breakers_and_blocked_collections_counts_while_they_live()
         |f| f.workers[0].blocked = json!({ "note": "closed" }),
         |f| f.workers[0].blocked = json!({ "x": "" }),
     );
-    fires("CatchwordCollectionBlocked", |f| f.collections[0].blocked = Some("its trigger is off".into()), |_| {});
-    let gone = |f: &mut Facts| {
+    fires("CatchwordCollectionBlocked", |f| f.collections[0].problem = Some("its trigger is off".into()), |_| {});
+    let gone = |f: &mut Standing| {
         f.workers[0].breaker = "unreachable".into();
         f.workers[0].blocked = json!({ "note": "closed" });
         f.workers[0].seen_seconds_ago = 9_000.0;
@@ -263,30 +274,34 @@ fn what_workers_say_of_breakers_and_blocked_collections_counts_while_they_live()
 
 #[test]
 fn an_index_that_stays_ahead_and_a_server_that_lost_commits_are_told() {
-    fires("CatchwordAhead", |f| f.collections[0].letters.ahead = 1, |f| f.collections[0].letters.ahead = 0);
-    let switched = |f: &mut Facts| {
+    fires(
+        "CatchwordAhead",
+        |f| f.collections[0].letters.as_mut().unwrap().ahead = 1,
+        |f| f.collections[0].letters.as_mut().unwrap().ahead = 0,
+    );
+    let switched = |f: &mut Standing| {
         let switched = Some(Switched { seconds: 60.0, how: "another server".into() });
-        f.collections[0].verified = Some(Verified { switched, ..Verified::default() });
+        f.collections[0].audit = Some(Verified { switched, ..Verified::default() });
     };
     fires("CatchwordServerSwitched", switched, |_| {});
-    let mut facts = facts();
-    switched(&mut facts);
-    let said = judge(&facts).into_iter().find(|check| check.level == Level::Unwell).unwrap();
+    let mut standing = all_is_well();
+    switched(&mut standing);
+    let said = judge(&standing).into_iter().find(|check| check.level == Level::Unwell).unwrap();
     assert!(said.remedy.contains("reindex note --all --anew"), "{said:?}");
 }
 
 #[test]
 fn a_pause_of_half_a_day_may_be_forgotten() {
-    let paused = |seconds| move |f: &mut Facts| f.collections[0].paused = Some((seconds, "by mina: moving".into()));
+    let paused = |seconds| move |f: &mut Standing| f.collections[0].paused = paused_for(seconds);
     fires("CatchwordPausedTooLong", paused(14_401.0), paused(14_399.0));
 }
 
 #[test]
 fn a_canary_that_nobody_changed_means_that_the_producer_stopped() {
-    let changed = |seconds| move |f: &mut Facts| f.canary_seconds = Some(seconds);
+    let changed = |seconds| move |f: &mut Standing| f.canary_seconds = Some(seconds);
     fires("CatchwordProducerStopped", changed(901.0), changed(899.0));
     fires("CatchwordProducerStopped", changed(901.0), |f| f.canary_seconds = None);
-    let no_worker = |f: &mut Facts| {
+    let no_worker = |f: &mut Standing| {
         changed(901.0)(f);
         f.workers.clear();
     };
@@ -297,7 +312,7 @@ fn a_canary_that_nobody_changed_means_that_the_producer_stopped() {
 fn what_audits_and_sentinels_found_is_told_and_so_is_that_nobody_audits() {
     let differed = |kind: &str| {
         let counts = [(kind.to_owned(), 3)].into();
-        move |f: &mut Facts| f.collections[0].verified = Some(Verified { counts, ..Verified::default() })
+        move |f: &mut Standing| f.collections[0].audit = Some(Verified { counts, ..Verified::default() })
     };
     fires("CatchwordAuditDrift", differed("missing"), differed("pending"));
     for (kind, remedy, other) in [
@@ -305,38 +320,97 @@ fn what_audits_and_sentinels_found_is_told_and_so_is_that_nobody_audits() {
         ("content", "catchword audit note --content --repair", "dead list"),
         ("dead", "catchword dead list --collection note", "--repair"),
     ] {
-        let mut facts = facts();
-        differed(kind)(&mut facts);
-        let drift = judge(&facts).into_iter().find(|check| check.name == "CatchwordAuditDrift").unwrap();
+        let mut standing = all_is_well();
+        differed(kind)(&mut standing);
+        let drift = judge(&standing).into_iter().find(|check| check.name == "CatchwordAuditDrift").unwrap();
         assert!(drift.remedy.contains(remedy) && !drift.remedy.contains(other), "{kind}: {}", drift.remedy);
     }
     let lost = |lost: Option<&str>| {
         let lost_lately = lost.map(str::to_owned);
-        move |f: &mut Facts| f.collections[0].verified = Some(Verified { lost_lately, ..Verified::default() })
+        move |f: &mut Standing| f.collections[0].audit = Some(Verified { lost_lately, ..Verified::default() })
     };
     fires("CatchwordIndexLostWrites", lost(Some("the sentinel is gone")), lost(None));
-    let unaudited = |seconds| move |f: &mut Facts| f.collections[0].unaudited_seconds = seconds;
+    let unaudited = |seconds| move |f: &mut Standing| f.collections[0].unaudited_seconds = Some(seconds);
     fires("CatchwordAuditStale", unaudited(691_201.0), unaudited(691_199.0));
 }
 
 #[test]
 fn whoever_holds_vacuum_back_for_an_hour_is_named() {
     for by in ["session", "prepared", "slot", "standby"] {
-        let held_for = |seconds| move |f: &mut Facts| f.held_back.push(held(by, Some(seconds), 1));
+        let held_for = |seconds| move |f: &mut Standing| f.holders.push(held(by, Some(seconds), 1));
         fires("CatchwordVacuumHeldBack", held_for(3_601.0), held_for(3_599.0));
     }
     // what has no clock is judged by the transactions since
-    let since = |n| move |f: &mut Facts| f.held_back.push(held("slot", None, n));
+    let since = |n| move |f: &mut Standing| f.holders.push(held("slot", None, n));
     fires("CatchwordVacuumHeldBack", since(1_000_001), since(999_999));
 }
 
 #[test]
-fn an_elasticsearch_that_is_away_is_unwell_and_without_postgres_nothing_can_be_told() {
+fn an_elasticsearch_that_is_down_is_unwell_and_without_postgres_nothing_can_be_told() {
     fires("CatchwordElasticsearchDown", |f| f.elasticsearch = Some("refused".into()), |_| {});
-    let levels = |elasticsearch| blind("refused", elasticsearch).iter().map(|check| (check.name, check.level)).collect::<Vec<_>>();
+    let levels = |elasticsearch| {
+        let checks = judge_unasked(&Unasked::Down("no route".into()), elasticsearch);
+        checks.iter().map(|check| (check.name, check.level)).collect::<Vec<_>>()
+    };
     let postgres = ("CatchwordPostgresDown", Level::Unknown);
     assert_eq!(levels(None), [postgres, ("CatchwordElasticsearchDown", Level::Well)]);
     assert_eq!(levels(Some("refused")), [postgres, ("CatchwordElasticsearchDown", Level::Unwell)]);
+}
+
+#[test]
+fn a_postgres_that_answers_and_refuses_is_not_told_as_down() {
+    let said = |unasked| judge_unasked(&unasked, None).remove(0);
+    let refused = said(Unasked::Refused("this Postgres is a standby".into()));
+    assert_eq!(refused.says, "postgres answers, and refuses: this Postgres is a standby");
+    assert!(!refused.remedy.contains("bring it back"), "{refused:?}");
+    assert!(said(Unasked::Down("no route".into())).remedy.contains("bring it back"));
+}
+
+#[test]
+fn what_postgres_refuses_is_named_and_the_rest_is_judged() {
+    let refused = |topic, forget: fn(&mut Standing)| {
+        let mut standing = all_is_well();
+        forget(&mut standing);
+        standing.known.retain(|known| *known != topic);
+        standing.refused.push((topic, "a lock was not had".into()));
+        judge(&standing)
+    };
+    let all = judge(&all_is_well()).len();
+    for (topic, forget, unjudged) in [
+        (Topic::Workers, (|f| f.workers.clear()) as fn(&mut Standing), 6),
+        (Topic::Attached, |_| {}, 1),
+        (Topic::Census, |f| f.collections[0].census = None, 7),
+        (Topic::Letters, |f| f.collections[0].letters = None, 2),
+        (Topic::Pauses, |_| {}, 1),
+        (Topic::Audits, |f| f.collections[0].audit = None, 3),
+        (Topic::Unaudited, |_| {}, 1),
+        (Topic::Unserved, |_| {}, 1),
+        (Topic::Vacuum, |_| {}, 1),
+        (Topic::Freshness, |_| {}, 4),
+        (Topic::Canary, |f| f.canary_seconds = None, 3),
+    ] {
+        let checks = refused(topic, forget);
+        let not_well: Vec<&Check> = checks.iter().filter(|check| check.level != Level::Well).collect();
+        assert_eq!((not_well.len(), not_well[0].name, not_well[0].level), (1, "CatchwordPostgresDown", Level::Unknown), "{topic:?}");
+        assert!(not_well[0].says.starts_with("postgres answers, and refuses: a lock was not had"), "{not_well:?}");
+        assert_eq!(checks.len(), all + 1 - unjudged, "{topic:?}");
+    }
+}
+
+#[test]
+fn a_view_that_changed_since_documents_were_built_is_a_warning_with_the_remedy() {
+    let due = Due { what: "the view changed".into(), remedy: "catchword reindex note --all --anew".into() };
+    let drifted = |f: &mut Standing| f.collections[0].drift = Some(due);
+    assert_eq!(found(drifted.clone()), [("CatchwordAuditDrift", Level::Warning)]);
+    let mut standing = all_is_well();
+    drifted(&mut standing);
+    let warned = judge(&standing).into_iter().find(|check| check.level == Level::Warning).unwrap();
+    assert_eq!((warned.says.as_str(), warned.remedy.as_str()), ("the view changed", "catchword reindex note --all --anew"));
+    // what an audit found outweighs it, and hides nothing
+    standing.collections[0].audit = Some(Verified { counts: [("content".to_owned(), 3)].into(), ..Verified::default() });
+    let drift = judge(&standing).into_iter().filter(|check| check.name == "CatchwordAuditDrift").collect::<Vec<_>>();
+    assert_eq!((drift.len(), drift[0].level), (1, Level::Unwell));
+    assert!(drift[0].remedy.ends_with("; and the view changed: catchword reindex note --all --anew"), "{drift:?}");
 }
 
 #[test]

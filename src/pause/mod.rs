@@ -1,13 +1,12 @@
-//! What operators do, and the journal of it.
+//! Stops the work on a collection for a while, and goes on with it.
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
 use sqlx::{FromRow, PgConnection};
 
 use crate::Error;
 
-/// Stops the work on a collection: nothing of it is claimed, and direct writes are left to the loop. Writes go on leaving jobs, and no
-/// job expires of it. False: it was paused already.
+/// Stops the work on a collection: nothing of it is claimed, and direct writes are left to the loop. Writes go on scheduling jobs, and no
+/// job expires because of it. False: it was paused already.
 pub async fn pause(connection: &mut PgConnection, collection: &str, who: &str, reason: &str) -> Result<bool, Error> {
     Ok(sqlx::query_scalar(include_str!("pause.sql")).bind(collection).bind(who).bind(reason).fetch_one(connection).await?)
 }
@@ -21,8 +20,11 @@ pub async fn resume(connection: &mut PgConnection, collection: &str, who: &str) 
 #[derive(Clone, Debug, FromRow)]
 pub struct Pause {
     pub collection: String,
-    /// For how long.
+    pub since: DateTime<Utc>,
+    /// For how long, by Postgres' clock.
     pub seconds: f64,
+    pub by: String,
+    pub reason: String,
 }
 
 /// What is paused now.
@@ -30,18 +32,14 @@ pub async fn pauses(connection: &mut PgConnection) -> Result<Vec<Pause>, Error> 
     Ok(sqlx::query_as(include_str!("pauses.sql")).fetch_all(connection).await?)
 }
 
-/// A line of the journal.
-#[derive(Clone, Debug, FromRow, Serialize)]
-pub struct Line {
-    pub at: DateTime<Utc>,
-    pub who: String,
-    pub what: String,
-    pub collection: Option<String>,
-    pub detail: Option<String>,
-    pub count: Option<i64>,
-}
+impl Pause {
+    /// Since when, by whom and why.
+    pub(crate) fn since_when_and_why(&self) -> String {
+        format!("since {} {}", self.since.format("%Y-%m-%d %H:%M UTC"), self.by_whom_and_why())
+    }
 
-/// The newest lines, the newest first.
-pub async fn journal(connection: &mut PgConnection, collection: Option<&str>, limit: i64) -> Result<Vec<Line>, Error> {
-    Ok(sqlx::query_as(include_str!("journal.sql")).bind(collection).bind(limit).fetch_all(connection).await?)
+    /// By whom and why.
+    pub(crate) fn by_whom_and_why(&self) -> String {
+        format!("by {}: {}", self.by, self.reason)
+    }
 }

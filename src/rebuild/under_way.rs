@@ -1,4 +1,4 @@
-//! Where a rebuild stands, for people, scripts and metrics.
+//! Rebuilds that are under way, and how far they have come, for people, scripts and metrics.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::{Error, job};
 
 /// A rebuild, and how far it has come.
 #[derive(Clone, Debug, Serialize)]
-pub struct Standing {
+pub struct UnderWay {
     #[serde(flatten)]
     pub rebuild: Rebuild,
     /// Jobs of the filling that are through, about.
@@ -22,7 +22,7 @@ pub struct Standing {
 }
 
 /// The rebuilds of these collections that are not over, and how far they have come.
-pub async fn standing(connection: &mut PgConnection, collections: &[&str]) -> Result<Vec<Standing>, Error> {
+pub async fn under_way(connection: &mut PgConnection, collections: &[&str]) -> Result<Vec<UnderWay>, Error> {
     let mut all = Vec::new();
     for rebuild in unfinished(connection, collections).await? {
         let through = match rebuild.stage {
@@ -34,12 +34,12 @@ pub async fn standing(connection: &mut PgConnection, collections: &[&str]) -> Re
         };
         let left = (rebuild.scheduled as f64 - through as f64) * rebuild.stage_seconds / through as f64;
         let seconds_left = (rebuild.stage == Stage::Drain && through > 0 && rebuild.driven).then_some(left);
-        all.push(Standing { rebuild, through, seconds_left });
+        all.push(UnderWay { rebuild, through, seconds_left });
     }
     Ok(all)
 }
 
-impl Standing {
+impl UnderWay {
     /// How much of the filling is done, from 0 to 1.
     pub fn ratio(&self) -> f64 {
         match (self.rebuild.stage, self.rebuild.scheduled) {
@@ -50,7 +50,7 @@ impl Standing {
     }
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for UnderWay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rebuild { collection, stage, new_index, drop_at, .. } = &self.rebuild;
         if let (Stage::Keep, Some(at)) = (stage, drop_at) {

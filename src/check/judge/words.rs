@@ -1,7 +1,8 @@
 //! How judgements are worded.
 
-use super::super::{Check, CollectionFacts, Level};
+use super::super::{Check, Level};
 use crate::job::CENSUS_LIMIT;
+use crate::standing::CollectionStanding;
 
 impl Check {
     pub fn named(mut self, name: &str) -> Check {
@@ -10,12 +11,17 @@ impl Check {
     }
 }
 
-pub(super) fn well(name: &'static str, collection: Option<&CollectionFacts>, says: impl Into<String>) -> Check {
+pub(super) fn well(name: &'static str, collection: Option<&CollectionStanding>, says: impl Into<String>) -> Check {
     Check { name, collection: collection.map(|c| c.name.clone()), level: Level::Well, says: says.into(), remedy: String::new() }
 }
 
-pub(super) fn unwell(name: &'static str, collection: Option<&CollectionFacts>, says: String, remedy: &str) -> Check {
+pub(super) fn unwell(name: &'static str, collection: Option<&CollectionStanding>, says: String, remedy: &str) -> Check {
     Check { name, collection: collection.map(|c| c.name.clone()), level: Level::Unwell, says, remedy: remedy.into() }
+}
+
+/// Worth a word, and no more.
+pub(super) fn warning(name: &'static str, collection: &CollectionStanding, says: String, remedy: &str) -> Check {
+    Check { level: Level::Warning, ..unwell(name, Some(collection), says, remedy) }
 }
 
 pub(super) fn jobs(n: i64) -> String {

@@ -1,8 +1,9 @@
 //! Whether the objective's allowance is spent too fast. Pure.
 
+use super::super::Check;
 use super::super::thresholds::*;
-use super::super::{Check, Seen};
 use super::words::{counted, span, unwell, well};
+use crate::standing::Seen;
 
 /// How fast is too fast: the share of slow changes in a long window, and in a short one that shows whether it goes on.
 struct Burn {

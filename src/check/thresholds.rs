@@ -1,8 +1,9 @@
 //! Where well ends, each with its reason. `dashboards/alarms.yaml` draws the same lines; there a `for` keeps a moment from waking anybody,
 //! here the ages themselves do.
 
+pub(super) use crate::heartbeat::ABSENT_SECONDS;
 pub(super) use crate::outcome::OBJECTIVE_SECONDS;
-pub(super) use crate::worker::{ABSENT_SECONDS, STILL_SECONDS};
+pub(super) use crate::standing::{BURN_FAST_LONG_SECONDS, BURN_FAST_SHORT_SECONDS, BURN_SLOW_LONG_SECONDS, BURN_SLOW_SHORT_SECONDS};
 
 /// Work that waits for a worker: longer than any deploy that replaces one.
 pub(super) const STOPPED_SECONDS: f64 = 600.0;
@@ -18,22 +19,15 @@ pub(super) const CHANGE_SECONDS: f64 = 1_800.0;
 pub(super) const BULK_DUE_SECONDS: f64 = 6.0 * 3_600.0;
 /// 14.4 times as fast as the objective's one percent allows: a month's worth is spent in two days.
 pub(super) const BURN_FAST_SHARE: f64 = 0.144;
-pub(super) const BURN_FAST_LONG_SECONDS: i64 = 3_600;
-/// It must go on: an outage that is over is no reason to get up.
-pub(super) const BURN_FAST_SHORT_SECONDS: i64 = 300;
 /// Six times as fast: a month's worth in five days.
 pub(super) const BURN_SLOW_SHARE: f64 = 0.06;
-pub(super) const BURN_SLOW_LONG_SECONDS: i64 = 6 * 3_600;
-pub(super) const BURN_SLOW_SHORT_SECONDS: i64 = 1_800;
 /// Slow changes of the long window: one of three in a quiet night is no rate.
 pub(super) const BURN_CHANGES: i64 = 10;
-/// A dead letter of the last hour is news; an older one was seen, or an alarm was lost, and is worth a word.
-pub(super) const LATELY_SECONDS: f64 = 3_600.0;
 /// The second tick that fails: one may have met a lock.
 pub(super) const TROUBLED_SECONDS: f64 = 120.0;
 /// Ten ticks, and the longest pass takes less than one.
 pub(super) const PASSLESS_SECONDS: f64 = 600.0;
-/// A canary is stirred each minute by whatever worker lives; a quarter of an hour without is no deploy.
+/// The canary is changed each minute by whatever worker lives; a quarter of an hour without is no deploy.
 pub(super) const PRODUCERLESS_SECONDS: f64 = 900.0;
 /// The schedule is a day or a week, and a day of grace.
 pub(super) const UNAUDITED_SECONDS: f64 = 691_200.0;
