@@ -125,7 +125,7 @@ impl Catchword {
         }
     }
 
-    /// Adds the fields that the mapping file has and the index lacks. What an index that is there cannot take is said, and left as it is.
+    /// Adds the fields that the mapping file has and the index lacks. What an existing index cannot take is reported, and not changed.
     async fn bring_in_line(&self, config: &config::Collection, plan: &IndexPlan) -> Result<(Vec<String>, Option<String>), Error> {
         let drift = self.drift(config).await?;
         if drift.rebuilding || !drift.mapping.changed.is_empty() {

@@ -25,7 +25,7 @@ pub(super) async fn serve(listener: TcpListener, worker: Worker, telemetry: Tele
     accept::serve(listener, router, stop).await
 }
 
-/// Alive: the loop goes round. A server that is away is no reason to restart the worker.
+/// Alive: the loop goes round. A server that is down is no reason to restart the worker.
 async fn healthz(State(worker): State<Worker>) -> impl IntoResponse {
     if worker.is_alive() { (StatusCode::OK, "alive\n") } else { (StatusCode::SERVICE_UNAVAILABLE, "the loop is stuck\n") }
 }

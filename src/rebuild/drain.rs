@@ -10,7 +10,7 @@ use crate::job::{self, Place};
 use crate::sync::{Outcome, Trial, compare};
 use crate::{Error, collection};
 
-/// How often pauses, triggers and targets are read anew.
+/// How often pauses, triggers and targets are read again.
 const LOOK_AROUND: Duration = Duration::from_secs(30);
 /// Nothing has moved for this long: what is left is not only postponed (30 s at most), or in another worker's hands.
 const STUCK: Duration = Duration::from_secs(60);
