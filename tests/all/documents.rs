@@ -229,15 +229,47 @@ async fn the_readme_uses_the_commands_there_are() {
 
 #[test]
 fn links_between_documents_lead_somewhere() {
-    for document in ["README.md", "docs/adopt.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+    let documents = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "docs/README.md",
+        "docs/adopt.md",
+        "docs/when-things-go-wrong.md",
+        "dashboards/README.md",
+        "reindex/README.md",
+    ];
+    for document in documents {
         let text = read(document);
         let folder = root().join(document).parent().unwrap().to_owned();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let file = link.split('#').next().unwrap_or_default();
-            if !file.is_empty() && !file.contains("://") {
-                assert!(folder.join(file).exists(), "{document} leads to {link}");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()).filter(|link| !link.contains("://")) {
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let page = if file.is_empty() { root().join(document) } else { folder.join(file) };
+            assert!(page.exists(), "{document} leads to {link}");
+            if !heading.is_empty() {
+                let page = std::fs::read_to_string(page).unwrap();
+                assert!(anchors(&page).contains(heading), "{document} leads to {link}, and there is no such heading");
             }
         }
+    }
+}
+
+/// What a link to each heading ends with.
+fn anchors(markdown: &str) -> BTreeSet<String> {
+    let headings = markdown.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim().to_lowercase());
+    let kept = |c: &char| c.is_alphanumeric() || [' ', '-', '_'].contains(c);
+    headings.map(|heading| heading.chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
+}
+
+#[test]
+fn the_words_of_contributing_are_in_the_glossary() {
+    let (contributing, architecture) = (read("CONTRIBUTING.md"), read("src/ARCHITECTURE.md"));
+    let words = architecture.split_once("\n# Words\n").unwrap().1;
+    let explained: BTreeSet<&str> =
+        words.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | ")).flat_map(|(names, _)| names.split(", ")).collect();
+    let named = contributing.split_once("the same in tables, types, metrics and prose: ").unwrap().1.split_once('.').unwrap().0;
+    for word in named.split(", ") {
+        assert!(explained.contains(word), "{word} is not explained in src/ARCHITECTURE.md");
     }
 }
 
