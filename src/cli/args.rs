@@ -125,7 +125,8 @@ pub(super) enum Command {
     Rebuild(Rebuild),
     /// Where things stand: jobs due, waiting and dead, the index, the workers
     ///
-    /// Counts up to 100,000 jobs of each kind, so it is quick on any queue. Waits at most 3 s for Elasticsearch.
+    /// Counts up to 10,000 jobs of each priority exactly and estimates above that, so it is quick on any queue. Waits at most 3 s for
+    /// Elasticsearch and 8 s for Postgres.
     ///
     /// Exit 0: healthy; 1: something is blocked, dead, expired or served by no worker, or a server does not answer.
     Status(Status),
@@ -158,7 +159,7 @@ pub(super) enum Command {
     /// is still there at a second look, if nothing was written to its key meanwhile, and if no job is open for it. So there are no false
     /// alarms under load. --repair schedules what differs, and a worker fixes it.
     ///
-    /// A million documents take about a minute and little memory; no transaction is longer than a few seconds. --resume continues one
+    /// A million documents take ten seconds to a minute and little memory; no transaction is longer than a few seconds. --resume continues one
     /// that was interrupted.
     ///
     /// Exit 0: in step; 1: not in step; 2: could not tell.
