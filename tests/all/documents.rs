@@ -273,6 +273,34 @@ fn the_words_of_contributing_are_in_the_glossary() {
     }
 }
 
+/// Words that newcomers misread; CONTRIBUTING has the plain ones.
+const MISREAD: [&str; 9] = ["away", "mend", "mends", "mended", "anew", "by itself", "sign of life", "come to stay", "it is said"];
+
+#[test]
+fn what_people_read_has_no_word_that_was_misread() {
+    let mut pages = vec!["README.md".to_owned(), "reindex/README.md".into(), "examples/annotations/README.md".into()];
+    for folder in ["docs", "dashboards", "dashboards/runbooks"] {
+        let files = std::fs::read_dir(root().join(folder)).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+        pages.extend(files.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")));
+    }
+    // names of flags and tests are in code
+    let prose = |page: &str| {
+        let plain: String = page.split("```").step_by(2).collect();
+        plain.split('`').step_by(2).collect::<Vec<_>>().join(" ")
+    };
+    let mut texts: Vec<(String, String)> = pages.iter().map(|page| (page.clone(), prose(&read(page)))).collect();
+    texts.extend(["tests/all/help.txt", "dashboards/alarms.yaml", "dashboards/catchword.yaml"].map(|file| (file.to_owned(), read(file))));
+    assert!(texts.len() > 30, "{}", texts.len());
+    for (page, text) in texts {
+        let words: Vec<String> =
+            text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '-').to_lowercase()).collect();
+        let words = format!(" {} ", words.join(" "));
+        for misread in MISREAD {
+            assert!(!words.contains(&format!(" {misread} ")), "{page} says {misread:?}");
+        }
+    }
+}
+
 fn blocks(markdown: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut lines = markdown.lines();
