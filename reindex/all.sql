@@ -1,4 +1,4 @@
--- Reindexes everything of a collection, behind all live writes and all smaller reindexes. It does not ask.
+-- Reindexes everything of a collection, after all live writes and all smaller reindexes. It does not ask.
 --
 --   psql "$DATABASE_URL" -f reindex/all.sql
 --

@@ -1,4 +1,4 @@
--- Reindexes what are on one document:
+-- Reindexes what is on one document:
 --
 --   psql "$DATABASE_URL" -v document=17 -f reindex/document.sql
 --

@@ -1,4 +1,4 @@
--- Reindexes what belong to one group:
+-- Reindexes what belongs to one group:
 --
 --   psql "$DATABASE_URL" -v group=biology -f reindex/group.sql
 --

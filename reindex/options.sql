@@ -11,5 +11,5 @@
 \else
   \set hidden false
 \endif
--- everything anew locks the table for a moment: the lock gives way to traffic; then say it again
+-- anew=true for everything locks the table for a moment; a lock that takes over 2 s is given up, so that traffic does not wait: then run it again
 set lock_timeout = '2s';

@@ -1,4 +1,4 @@
--- Goes on with a reindex that was cut short; `select * from catchword.reindex where finished_at is null` shows which.
+-- Continues a reindex that was interrupted; `select * from catchword.reindex where finished_at is null` shows which.
 --
 --   psql "$DATABASE_URL" -v id=7 -f reindex/resume.sql
 

@@ -1,4 +1,4 @@
--- Schedules reindex :id in chunks, each its own transaction, and says how many. Cut short, it goes on with resume.sql.
+-- Schedules reindex :id in chunks, each its own transaction, and prints how many. If it is interrupted, resume.sql continues it.
 \set QUIET on
 \pset tuples_only on
 \pset format unaligned

@@ -25,13 +25,13 @@ const EVERYWHERE: &str = "For every command";
 
 /// Keeps Elasticsearch in step with Postgres, and proves it
 ///
-/// A write leaves a job in its own transaction; once a minute a worker takes the due jobs, looks at both sides, writes what differs,
-/// and deletes a job only when a later look saw both sides agree.
+/// A write schedules a job in its own transaction. Once a minute a worker takes the due jobs, looks at both sides, and writes what
+/// differs. It deletes a job only when a later look has seen both sides agree.
 ///
 /// Addresses and secrets come from the environment: DATABASE_URL, ELASTICSEARCH_URL, ELASTICSEARCH_USERNAME and _PASSWORD, or
-/// ELASTICSEARCH_API_KEY, ELASTICSEARCH_CA_FILE, CATCHWORD_INDEX_PREFIX; each secret also as …_FILE, the path of a file.
+/// ELASTICSEARCH_API_KEY, ELASTICSEARCH_CA_FILE, CATCHWORD_INDEX_PREFIX. Each secret may also be given as …_FILE, the path of a file.
 ///
-/// Exit codes: 0 done, 1 nothing to do or not well, 2 could not.
+/// Exit codes: 0: done. 1: nothing to do, or unhealthy. 2: failed; the reason is on standard error.
 #[derive(Debug, Parser)]
 #[command(name = "catchword", version, max_term_width = 100)]
 pub(super) struct Args {
@@ -47,10 +47,10 @@ pub(super) struct Args {
     pub config: PathBuf,
     /// Allow remote servers without verified TLS
     ///
-    /// Without it, a server on another host is talked to only over TLS with a certificate that is checked.
+    /// Without it, a server on another host is used only over TLS, and its certificate is checked.
     #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub insecure: bool,
-    /// How log lines are written, to standard error; how much: CATCHWORD_LOG=info, debug, warn
+    /// Format of the log lines on standard error. CATCHWORD_LOG=warn, info or debug sets how much is logged
     #[arg(
         long,
         global = true,
@@ -73,115 +73,120 @@ pub(super) enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Make the schema, attach every configured table, create its index and aliases
+    /// Create the schema, attach every configured table, create its index and aliases
     ///
-    /// Run it before every deploy: repeating it changes nothing. It adds the column catchword_revision and triggers to each table,
-    /// under locks that give way to traffic after 2 s and are tried again for about a minute. Existing rows are not indexed by it; it
-    /// says when `reindex --all` is due.
+    /// Run it in every deploy, before the new workers: repeating it changes nothing. It adds the column catchword_revision and triggers
+    /// to each table. A lock that it does not get within 2 s is given up, so that traffic never waits for long, and tried again for about
+    /// a minute. It does not index existing rows; it prints when `reindex --all` is due.
     Migrate(Migrate),
     /// Undo the attachment of a collection
     ///
-    /// Takes away the triggers, the open jobs and dead letters and, if no view uses it, the column. From then on changes of the table
-    /// no longer reach the index. The index stays; delete it with Elasticsearch's own means when no reader needs it. Asks first.
+    /// Removes the triggers, the open jobs, the dead letters and, if no view uses it, the column. From then on, changes of the table do
+    /// not reach the index. The index stays; delete it in Elasticsearch when no reader needs it any more. Asks first.
     Detach(Detach),
     /// Run the loop: wake every minute and work until nothing moves
     ///
-    /// Any number of workers may run side by side; they never share a job. A tick takes up to 2,500 jobs at a time, some batches at
-    /// once, as the configuration says. SIGTERM finishes the batch under way and exits 0 within 25 s; a second one exits at once.
+    /// Any number of workers may run at the same time; no two ever work on the same job. A batch has up to 2,500 jobs; the
+    /// configuration sets how many batches run at once. On SIGTERM the worker finishes its batch and exits 0 within 25 s; on a second
+    /// SIGTERM it exits at once.
     Worker(Worker),
-    /// One pass over the queue, and what it did
+    /// Make one pass over the queue, and print what it did
     ///
-    /// A document that is written by this pass is settled by the next one, because a write is never proof; --drain makes passes until
-    /// nothing moves. A pass takes at most about 10 s and can run beside workers.
+    /// A job whose document is written by this pass is settled by the next one, because a write is never proof. --drain makes passes
+    /// until nothing moves. A pass takes at most about 10 s, and may run while workers do.
     ///
-    /// Exit 0: done, or nothing was due; 1: a collection is blocked, Elasticsearch is down, or jobs are due and none of them moved, and
-    /// why.
+    /// Exit 0: done, or nothing was due; 1: a collection is blocked, Elasticsearch is down, or jobs are due and none of them moved; the
+    /// reason is printed.
     Sync(Sync),
     /// Schedule many keys: a scope, a period, single keys, or everything
     ///
-    /// Indexes nothing itself: a worker takes the jobs, and writes only where the two sides differ (see --anew). Scopes are the
-    /// columns that the configuration names: scopes = { user = "userid" } gives --user X. Exactly one of a scope, --between, --ids
-    /// and --all is given.
+    /// It indexes nothing itself: a worker takes the jobs, and writes only where the two sides differ (see --anew). Scopes are columns
+    /// that the configuration names: scopes = { user = "userid" } gives --user X. Give exactly one of a scope, --between, --ids and
+    /// --all.
     ///
-    /// A part runs before a whole, live writes before both, and two bulks of one kind take turns, one by one. Scheduling takes about
-    /// 10 s per million keys, in transactions of 10,000. One that was cut short goes on with --resume.
+    /// Workers take live writes first, then partial reindexes, then full ones (--all). Every fourth batch goes to a reindex, so it
+    /// always makes progress. Two reindexes of the same priority take turns, job by job. Scheduling takes about 10 s per million keys,
+    /// in transactions of 10,000. --resume continues one that was interrupted.
     ///
-    /// Exit 0: scheduled; 1: nothing matches; 2: could not.
+    /// Exit 0: scheduled; 1: nothing matches; 2: failed.
     Reindex(Reindex),
-    /// Replace an index by a new one, for instance with another mapping, while writes and readers go on
+    /// Replace an index by a new one, for instance with another mapping, while writes and searches go on
     ///
-    /// Makes a new index, keeps both in step from then on, fills the new one through the queue, compares it with Postgres key by key,
-    /// moves the readers' alias in one step, and keeps the old one in step for --keep, so that --back is one command and as fresh.
+    /// Creates a new index and keeps both in step from then on. Fills the new one through the queue, compares it with Postgres key by
+    /// key, and moves the readers' alias in one step. Then keeps the old index in step for --keep, so that --back is one command.
     ///
-    /// It works the queue itself; workers that run help. Interrupted or killed, the same command goes on where it was. Costs a look and
-    /// a write per document, disk for a second copy, and two writes instead of one until the old index is dropped.
+    /// It works on the queue itself, and running workers help. If it is interrupted or killed, run the same command again: it continues
+    /// where it was. It costs a look and a write per document, disk space for a second copy, and two writes instead of one until the old
+    /// index is dropped.
     ///
     /// Change the mapping first, then the view: until the old index is dropped, every document must fit into both.
     ///
-    /// Exit 0: readers see the new index; 1: nothing was done; 2: could not, and how to go on.
+    /// Exit 0: readers see the new index; 1: nothing was done; 2: failed; how to go on is printed.
     Rebuild(Rebuild),
     /// Where things stand: jobs due, waiting and dead, the index, the workers
     ///
-    /// Counts up to 100,000 jobs of each kind, so it is quick on any queue; waits at most 3 s for Elasticsearch.
+    /// Counts up to 10,000 jobs of each priority exactly and estimates above that, so it is quick on any queue. Waits at most 3 s for
+    /// Elasticsearch and 8 s for Postgres.
     ///
-    /// Exit 0: well; 1: something is blocked, dead, expired or served by nobody, or Elasticsearch does not answer.
+    /// Exit 0: healthy; 1: something is blocked, dead, expired or served by no worker, or a server does not answer.
     Status(Status),
-    /// Is all well? The alarms' own judgements, for cron and Nagios
+    /// Is everything all right? Judges what the alarms judge, for cron and Nagios
     ///
-    /// Judges what the Prometheus alarms judge, from Postgres and Elasticsearch alone: workers, the queue's length and age, dead letters,
-    /// pauses, what is blocked or ahead, what holds vacuum back, and whether too many changes of the last hours were seen late. The first line
-    /// is the summary; each further one says what is wrong and what to do. Answers within about seven seconds, whatever the servers do.
+    /// Needs no Prometheus, only Postgres and Elasticsearch. It checks the workers, the length and age of the queue, dead letters, pauses,
+    /// what is blocked or ahead, the audits, what holds vacuum back, and whether too many changes of the last hours were seen late. The
+    /// first line is the summary; each further line says what is wrong and what to do. It finishes within about seven seconds even if a
+    /// server does not respond.
     ///
-    /// Exit 0: well; 1: unwell; 2: could not tell, for instance because Postgres is away.
+    /// Exit 0: well; 1: unwell; 2: could not tell, for instance because Postgres is down.
     Check(Check),
-    /// Is everything in place that the promises rest on? To be run before the first worker, and after changes
+    /// Is everything set up right? Run it before the first worker, and after changes
     ///
-    /// Looks at the servers, settings, triggers, sequence, rights, view, index, aliases and mapping of every collection, and says of each
-    /// whether it is ok, or what to do. Changes nothing. Reads one batch of documents per collection.
+    /// Checks the servers, settings, triggers, sequence, rights, view, index, aliases and mapping of every collection. Each line is ok, or
+    /// says what to do. Changes nothing. Reads one batch of documents per collection.
     ///
-    /// Exit 0: nothing failed; 1: something did; 2: could not look.
+    /// Exit 0: nothing failed; 1: something failed; 2: something could not be checked.
     Doctor(Doctor),
     /// What both sides know of one key, and what will happen to it
     ///
-    /// Looks at the row, its document in the view, each index, the open jobs and the dead letters, and says in a sentence what they
-    /// amount to. Changes nothing.
+    /// Looks at the row, its document in the view, each index, the open jobs and the dead letters, and sums it up in a sentence.
+    /// Changes nothing.
     ///
-    /// Exit 0: in step; 1: not; 2: no key of this collection.
+    /// Exit 0: in step; 1: not in step; 2: this is no key of the collection.
     Explain(Explain),
     /// Compare everything, both ways, while traffic flows
     ///
-    /// Every key of the table is looked at in the index, and every document of the index in the table. A difference counts only if it is
-    /// still there when looked at again, nothing was written to its key meanwhile, and no job is open for it: so there is no false alarm
-    /// under load. With --repair what differs is scheduled, and a worker heals it.
+    /// Looks for every key of the table in the index, and for every document of the index in the table. A difference counts only if it
+    /// is still there at a second look, if nothing was written to its key meanwhile, and if no job is open for it. So there are no false
+    /// alarms under load. --repair schedules what differs, and a worker fixes it.
     ///
-    /// A million documents take about a minute, and little memory; no transaction is longer than a few seconds. One that was cut short goes
-    /// on with --resume.
+    /// A million documents take ten seconds to a minute and little memory; no transaction is longer than a few seconds. --resume continues one
+    /// that was interrupted.
     ///
-    /// Exit 0: in step; 1: not; 2: could not tell.
+    /// Exit 0: in step; 1: not in step; 2: could not tell.
     Audit(Audit),
     /// Dead letters: what was given up, why, and what to do about it
     ///
-    /// A job dies when its document was refused five times, is too large, cannot be built by the view, makes Elasticsearch fail, or has
-    /// a key that cannot be one. Mend the cause (the row, the view, the mapping), then replay. A key that comes in step by a later write clears its own
-    /// dead letters.
+    /// A job is given up when its document is refused five times, is too large, cannot be built by the view, makes Elasticsearch fail,
+    /// or has a key that cannot be one. Fix the cause (the row, the view or the mapping), then replay. A dead letter is deleted
+    /// automatically as soon as its key is in step again, for example after a newer write.
     #[command(subcommand)]
     Dead(Dead),
     /// Stop the work on a collection, until resume
     ///
-    /// Nothing of it is claimed from the next pass on, and direct writes are left to the loop after at most 30 s. Writes go on leaving
-    /// jobs, and no job is lost or expires of it. A pause survives restarts; status shows it.
+    /// From the next pass on, none of its jobs is claimed; direct writes stop after at most 30 s. Writes still schedule jobs, and no job
+    /// is lost. A pause survives restarts; status shows it.
     ///
     /// Exit 0: paused; 1: it was paused already.
     Pause(Pause),
-    /// Go on with the work on a paused collection
+    /// Resume the work on a paused collection
     ///
-    /// What was written meanwhile is taken from the next tick on, in its order.
+    /// From the next tick on, workers take what was written meanwhile, in its order.
     ///
-    /// Exit 0: it goes on; 1: it was not paused.
+    /// Exit 0: resumed; 1: it was not paused.
     Resume(Resume),
     /// Who did what: pauses, replays, discards, reindexes, attachments, repairs
     ///
-    /// Each line was committed together with what it tells of. The newest first.
+    /// Each line was committed in the same transaction as the action that it describes. The newest comes first.
     Journal(Journal),
 }
 
@@ -190,7 +195,7 @@ pub(super) struct Pause {
     /// The collection; may be left out if there is only one
     #[arg(value_name = "COLLECTION")]
     pub collection: Option<String>,
-    /// Why: whoever finds it paused will want to know
+    /// Why it is paused, for whoever finds it
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
 }
@@ -222,21 +227,21 @@ pub(super) struct Migrate {
     pub dry_run: bool,
     /// Give a copy of a database indices of its own
     ///
-    /// A copy has the id of its original, and is refused while the original is there. This gives it a new id and forgets the original's
-    /// indices. Set another CATCHWORD_INDEX_PREFIX first, so that the names are free; then fill them: catchword reindex --all.
+    /// A copy has the id of its original, and is refused while the original exists. This gives it a new id and forgets the original's
+    /// indices. First set another CATCHWORD_INDEX_PREFIX, so that the names are free. Afterwards fill the indices: catchword reindex --all.
     #[arg(long, conflicts_with = "dry_run")]
     pub new_installation: bool,
     /// Let a copy of a database take the original's indices
     ///
-    /// For a database that takes the original's place, as after an upgrade by dump. From then on the original is refused: nothing of it
-    /// reaches the indices any more. An audit with content is asked for, and a worker runs it.
+    /// For a database that replaces the original, for example after an upgrade by dump. From then on the original is refused: nothing of it
+    /// reaches the indices any more. A worker then runs an audit that compares the documents too.
     #[arg(long, conflicts_with_all = ["dry_run", "new_installation"])]
     pub take_over: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Detach {
-    /// The collection's name; it need not be in the configuration any more
+    /// The collection's name; it may be missing from the configuration
     #[arg(value_name = "COLLECTION")]
     pub name: String,
     /// Do not ask
@@ -256,10 +261,10 @@ pub(super) struct Worker {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Sync {
-    /// Only these collections; none: all
+    /// Only these collections; without any, all of them
     #[arg(value_name = "COLLECTION")]
     pub collections: Vec<String>,
-    /// Passes until nothing moves any more
+    /// Make passes until nothing moves any more
     #[arg(long)]
     pub drain: bool,
     /// The outcome as JSON
@@ -279,7 +284,7 @@ pub(super) struct Check {
     /// As JSON, with everything that was judged
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
-    /// Say nothing when all is well: cron sends what is said by mail
+    /// Print nothing if all is well: cron mails whatever is printed
     #[arg(long)]
     pub quiet: bool,
 }
@@ -297,7 +302,7 @@ pub(super) struct Explain {
     /// The collection; may be left out if there is only one
     #[arg(value_name = "COLLECTION", allow_negative_numbers = true)]
     pub collection: Option<String>,
-    /// The key; an upper-case uuid is understood
+    /// The key; a uuid may be in upper case
     #[arg(value_name = "KEY", allow_negative_numbers = true)]
     pub key: String,
     /// As JSON

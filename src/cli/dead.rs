@@ -42,7 +42,7 @@ async fn list(catchword: &Catchword, options: &DeadList) -> anyhow::Result<End> 
             print_json(&groups)?;
         } else {
             for group in &groups {
-                let error = printable(group.last_error.as_deref().unwrap_or("no error was kept"));
+                let error = printable(group.last_error.as_deref().unwrap_or("no error was recorded"));
                 say(format_args!(
                     "{:>8}  {} {}: {error}\n          since {}, for example: catchword dead show {}\n",
                     group.count,
@@ -111,7 +111,7 @@ async fn bury(catchword: &Catchword, options: &DeadBury) -> anyhow::Result<End> 
             say("nothing was buried\n")?;
             return Ok(End::Not);
         }
-        let waiting = || eprintln!("catchword: another session holds a job of {name}, a worker perhaps; waiting for it, a minute at most");
+        let waiting = || eprintln!("catchword: another session holds a job of {name}, perhaps a worker; waiting for it, at most a minute");
         open = job::bury_by_hand(&mut connection, [collection, &key], [&options.why, &who()], waiting).await?;
     }
     if options.json {
@@ -128,20 +128,20 @@ async fn bury(catchword: &Catchword, options: &DeadBury) -> anyhow::Result<End> 
 
 async fn discard(catchword: &Catchword, options: &DeadAct) -> anyhow::Result<End> {
     let which = chosen(catchword, options)?;
-    if !confirmed("these dead letters are thrown away for good;", options.yes)? {
-        say("nothing was thrown away\n")?;
+    if !confirmed("these dead letters are deleted for good;", options.yes)? {
+        say("nothing was deleted\n")?;
         return Ok(End::Not);
     }
     let mut connection = catchword.context.pool.acquire().await?;
     let count = job::discard(&mut connection, &which, &who(), &words(options)).await?;
-    report("thrown away", count, options)
+    report("deleted", count, options)
 }
 
 fn report(done: &str, count: i64, options: &DeadAct) -> anyhow::Result<End> {
     if options.json {
         print_json(&json!({ "count": count }))?;
     } else if count == 0 {
-        eprintln!("catchword: no dead letter fits; list them: catchword dead list");
+        eprintln!("catchword: no dead letter matches; list them: catchword dead list");
     } else {
         say(format_args!("{done}: {count}\n"))?;
     }
@@ -193,6 +193,6 @@ fn one_line(letter: &Letter) -> String {
         printable(&letter.key),
         letter.reason,
         letter.attempts,
-        printable(letter.last_error.as_deref().unwrap_or("no error was kept"))
+        printable(letter.last_error.as_deref().unwrap_or("no error was recorded"))
     )
 }

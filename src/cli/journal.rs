@@ -26,7 +26,7 @@ pub(super) async fn run(args: &Args, options: &Journal) -> anyhow::Result<End> {
         ))?;
     }
     if lines.is_empty() {
-        say("nobody did anything yet\n")?;
+        say("there are no entries yet\n")?;
     }
     Ok(End::Done)
 }

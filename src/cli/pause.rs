@@ -9,11 +9,11 @@ pub(super) async fn pause(args: &Args, options: &Pause) -> anyhow::Result<End> {
     super::check_database(&catchword).await?;
     let name = &catchword.config().collection(options.collection.as_deref())?.name;
     if options.reason.trim().is_empty() {
-        anyhow::bail!("a pause needs a reason: --reason \"the mapping is being fixed\"");
+        anyhow::bail!("a pause needs a reason: --reason \"the mapping is being changed\"");
     }
     let mut connection = catchword.context.pool.acquire().await?;
     if pause::pause(&mut connection, name, &who(), &options.reason).await? {
-        say(format_args!("{name} is paused; writes go on leaving jobs; go on with: catchword resume {name}\n"))?;
+        say(format_args!("{name} is paused; writes still schedule jobs; resume it with: catchword resume {name}\n"))?;
         return Ok(End::Done);
     }
     say(format_args!("{name} was paused already; see: catchword status\n"))?;
@@ -26,7 +26,7 @@ pub(super) async fn resume(args: &Args, options: &Resume) -> anyhow::Result<End>
     let name = &catchword.config().collection(options.collection.as_deref())?.name;
     let mut connection = catchword.context.pool.acquire().await?;
     if pause::resume(&mut connection, name, &who()).await? {
-        say(format_args!("{name} goes on from the next tick; watch it: catchword status\n"))?;
+        say(format_args!("{name} resumes at the next tick; watch it: catchword status\n"))?;
         return Ok(End::Done);
     }
     say(format_args!("{name} was not paused\n"))?;

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// Lines of what could not be counted are this many apart.
 const STRIDE: i64 = 100_000;
-/// Nothing is said of the end before: a first page says little of the speed.
+/// The end is not estimated before that: a first page says little of the speed.
 const SOON: Duration = Duration::from_secs(3);
 
 pub(super) struct Progress {

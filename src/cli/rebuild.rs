@@ -70,7 +70,7 @@ fn remind_of_the_file(catchword: &Catchword, request: &Request, options: &Option
         && config.mapping_json().ok().as_ref() != Some(given)
     {
         let (given, configured) = (path.display(), config.mapping.display());
-        eprintln!("put {given} in the place of {configured}: until then `status` takes the old file for a changed one");
+        eprintln!("replace {configured} by {given}: until then `status` reports that the mapping file changed");
     }
     Ok(())
 }
@@ -111,9 +111,9 @@ async fn dry_run(catchword: &Catchword, request: &Request, options: &Options) ->
         return Ok(End::Done);
     }
     let keys = plan.keys.map_or("more keys than can be counted".to_owned(), |keys| format!("{keys} keys"));
-    let anew = if plan.anew { ", written anew to both, because the view changed" } else { "" };
+    let anew = if plan.anew { ", written again to both, because the view changed" } else { "" };
     say(format_args!(
-        "would make {} beside {}, fill it with {keys}{anew}, compare it, and move the alias {} to it\n",
+        "would create {} next to {}, fill it with {keys}{anew}, compare it, and move the alias {} to it\n",
         plan.new_index, plan.old_index, plan.alias
     ))?;
     say(format_args!(
@@ -193,15 +193,15 @@ fn bar(total: u64) -> ProgressBar {
 
 fn does(stage: Stage) -> &'static str {
     match stage {
-        Stage::Create => "makes the new index",
+        Stage::Create => "creates the new index",
         Stage::Fill => "both are targets now; schedules every key",
-        Stage::Drain => "works the jobs, beside whatever workers run",
-        Stage::Verify => "makes it fit for readers, and compares it, key by key",
+        Stage::Drain => "works on the jobs, together with the workers that run",
+        Stage::Verify => "puts refresh and replicas back, and compares it, key by key",
         Stage::Swap | Stage::Back => "moves the readers' alias",
-        Stage::Keep => "readers see it",
-        Stage::Drop => "drops the one that they no longer see",
+        Stage::Keep => "the readers' alias has moved; both indices are kept in step",
+        Stage::Drop => "drops the index that readers no longer see",
         Stage::Abort => "drops the new index",
-        Stage::Done => "the one that they no longer see is dropped",
+        Stage::Done => "the index that readers no longer see is dropped",
         Stage::Aborted => "the new index is dropped",
     }
 }

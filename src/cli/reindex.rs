@@ -82,7 +82,7 @@ async fn mention_unfinished(catchword: &Catchword, collection: &str) -> anyhow::
     let mut connection = catchword.context.pool.acquire().await.map_err(crate::Error::from)?;
     for unfinished in reindex::unfinished(&mut connection, Some(collection), None).await? {
         eprintln!(
-            "note: {unfinished}, is not finished: it runs elsewhere, or was cut short; go on with: catchword reindex --resume {}",
+            "note: {unfinished}, is not finished: it runs elsewhere, or was interrupted; continue it with: catchword reindex --resume {}",
             unfinished.id
         );
     }
@@ -91,7 +91,7 @@ async fn mention_unfinished(catchword: &Catchword, collection: &str) -> anyhow::
 
 async fn resume(catchword: &Catchword, number: Option<i64>, options: &Reindex) -> anyhow::Result<End> {
     if given(options) > 0 {
-        bail!("--resume goes on with what was asked for then; leave the scope out");
+        bail!("--resume continues with the scope of the first command; leave the scope out");
     }
     let name = options.collection.as_deref();
     if name.is_some() {

@@ -37,15 +37,15 @@ pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
-        // the loop ends by itself only if it could not begin
+        // the loop ends on its own only if it could not begin
         ended = &mut running => ended.context("the loop panicked")??,
     }
-    tracing::info!("stopping: the batch under way is finished first");
+    tracing::info!("stopping: the current batch is finished first");
     stop.cancel();
     if !running.is_finished() {
         tokio::select! {
             ended = running => ended.context("the loop panicked")??,
-            () = tokio::time::sleep(GRACE) => tracing::warn!("the batch was not through after 25 s; it is released"),
+            () = tokio::time::sleep(GRACE) => tracing::warn!("the batch was not finished after 25 s; its jobs are released"),
             _ = terminate.recv() => tracing::warn!("stopped at once"),
             _ = interrupt.recv() => tracing::warn!("stopped at once"),
         }

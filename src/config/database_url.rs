@@ -156,7 +156,7 @@ fn check_sslmode(database: &DatabaseUrl, tls: Tls) -> Result<(), Fault> {
         (Host::Remote(host), Some(mode), Tls::Verified) => Err(Fault::new(
             format!("has sslmode={mode} for {host}, which does not check who answers there"),
             "write sslmode=verify-full (with sslrootcert=FILE for an authority of your own), \
-             or say --insecure if you trust the network",
+             or pass --insecure if you trust the network",
         )),
     }
 }

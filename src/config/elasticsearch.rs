@@ -75,7 +75,7 @@ fn parse(text: &str, tls: Tls) -> Result<Url, Fault> {
             format!("is plain http to {host}, which anybody in between can read and answer"),
             format!(
                 "write https:// (with {CA_FILE} for an authority of your own), \
-                 or say --insecure if you trust the network"
+                 or pass --insecure if you trust the network"
             ),
         ));
     }

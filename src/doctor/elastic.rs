@@ -22,7 +22,7 @@ pub(super) async fn doctor_elasticsearch(context: &Context, environment: &Enviro
     lines.push(match cluster.clock.and_then(DateTime::from_timestamp_millis) {
         // it is renewed by the server a few times a second
         Some(theirs) => clock("elasticsearch", seconds(asked, theirs, answered)),
-        None => ok("clock", "these credentials may not ask for it; nothing rests on it"),
+        None => ok("clock", "these credentials may not read it; nothing depends on it"),
     });
     Ok(lines)
 }

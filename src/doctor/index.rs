@@ -67,7 +67,7 @@ async fn try_missing_alias(context: &Context, collection: &Collection) -> Line {
 /// Was the index filled by the view as it is?
 fn filled(drift: &Drift) -> Line {
     match drift.view_changed {
-        false => ok("filled", "documents were built by the view as it is"),
+        false => ok("filled", "the documents were built by the view as it is now"),
         true => warn(
             "filled",
             "the view changed since documents were built by it",
@@ -93,7 +93,7 @@ fn judge_missing_alias(nowhere: &Target, answer: Option<&Answer>) -> Line {
         Some(Answer::Applied) => fail(
             "require_alias",
             format!("a write to a missing alias made the index {}", nowhere.write_alias()),
-            "remove that index, and find out what stands between: require_alias does not reach elasticsearch",
+            "remove that index, and find the proxy in between: require_alias does not reach elasticsearch",
         ),
         other => {
             let said = other.map_or("nothing".into(), ToString::to_string);
@@ -108,7 +108,7 @@ fn settings(target: &Target, actual: &Actual) -> Vec<Line> {
     let durability = match setting(&["translog", "durability"]).map(|found| found.to_lowercase()).as_deref() {
         Some("async") => fail(
             "translog",
-            "what it confirmed is on disk seconds later: a crash loses documents whose jobs are settled",
+            "what it confirms is on disk only seconds later: a crash can lose documents whose jobs are settled",
             format!("PUT {index}/_settings {{\"index.translog.durability\": \"request\"}}, then catchword reindex --all"),
         ),
         _ => ok("translog", "what it confirms is on disk"),
@@ -116,17 +116,17 @@ fn settings(target: &Target, actual: &Actual) -> Vec<Line> {
     let replicas = match setting(&["number_of_replicas"]).as_deref() {
         Some("0") => warn(
             "replicas",
-            "there is one copy of each document: with its disk the index is gone, until it is filled again",
+            "there is only one copy of each document: if its disk fails, the index is gone until it is filled again",
             format!("on two nodes or more: PUT {index}/_settings {{\"index.number_of_replicas\": 1}}"),
         ),
-        found => ok("replicas", format!("{} beside each document", found.unwrap_or("some"))),
+        found => ok("replicas", format!("{} for each document", found.unwrap_or("some"))),
     };
     let blocks: Vec<&str> = ["read_only", "read_only_allow_delete", "write", "read", "metadata"]
         .into_iter()
         .filter(|block| setting(&["blocks", block]).as_deref() == Some("true"))
         .collect();
     let writable = match blocks.as_slice() {
-        [] => ok("writable", "no block keeps writes out"),
+        [] => ok("writable", "no block refuses writes"),
         blocks => fail(
             "writable",
             format!("it has the block {}", blocks.join(", ")),

@@ -83,6 +83,6 @@ impl fmt::Display for Report {
             writeln!(f, "unseen  {}", printable(unseen))?;
         }
         let (ok, warn, fail) = (self.count(Level::Ok), self.count(Level::Warn), self.count(Level::Fail));
-        writeln!(f, "{ok} ok, {warn} to think about, {fail} to mend")
+        writeln!(f, "{ok} ok, {warn} to think about, {fail} to fix")
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::line::{Line, fail, ok, warn};
 use crate::elastic::Difference;
 
-/// May a document add fields by itself, anywhere?
+/// May a document add fields that the mapping lacks, anywhere?
 pub(super) fn dynamic(mappings: &Value, index: &str) -> Line {
     let mut loose = Vec::new();
     find_dynamic(mappings, "", &mut loose);
@@ -13,10 +13,10 @@ pub(super) fn dynamic(mappings: &Value, index: &str) -> Line {
         loose.push("the whole of it".into());
     }
     match loose.first() {
-        None => ok("dynamic", "no document can add a field by itself"),
+        None => ok("dynamic", "no document can add a field that the mapping lacks"),
         Some(first) => fail(
             "dynamic",
-            format!("{first} takes fields that the mapping does not know: it then depends on which document came first"),
+            format!("{first} accepts fields that the mapping lacks: then the mapping depends on which document came first"),
             format!("PUT {index}/_mapping {{\"dynamic\": \"strict\"}}"),
         ),
     }
@@ -41,8 +41,8 @@ pub(super) fn differs(file: &Value, actual: &Value) -> Line {
     } else if !changed.is_empty() {
         fail(
             "mapping",
-            format!("the file says otherwise than the index: {}", listed(&changed)),
-            "correct the file, or make a new index by it: catchword rebuild",
+            format!("the file and the index differ: {}", listed(&changed)),
+            "correct the file, or make a new index from it: catchword rebuild",
         )
     } else if !extra.is_empty() {
         warn(

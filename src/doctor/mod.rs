@@ -31,13 +31,13 @@ use line::{fail, ok};
 const STATEMENT: Duration = Duration::from_secs(20);
 /// For everything in Postgres: a person waits.
 const POSTGRES: Duration = Duration::from_secs(60);
-/// A server that does not say hello within this is away.
+/// A server that does not answer within this time is down.
 const HELLO: Duration = Duration::from_secs(5);
 
 /// The collections that can be looked at, and whose indices they are.
 type Attached = (Vec<Collection>, Uuid);
 
-/// Looks at everything. A server that is away is a line, and the other is looked at all the same.
+/// Looks at everything. A server that is down is one line, and the other is still checked.
 pub(crate) async fn doctor(context: &Context, environment: &Environment) -> Report {
     let mut report = Report::default();
     let looked = tokio::time::timeout(POSTGRES, doctor_postgres(context, environment, &mut report)).await;
@@ -91,7 +91,9 @@ async fn doctor_postgres(context: &Context, environment: &Environment, report: &
     let (rights, sees_the_queue) = rights::look(connection).await?;
     if !sees_the_queue {
         report.add("rights", rights);
-        report.unseen.push("tables, views, indices and the queue: this role is a service's; run it as a worker or an operator".into());
+        report
+            .unseen
+            .push("tables, views, indices and the queue: this is the role of a service; run doctor as a worker or an operator".into());
         return Ok(None);
     }
     report.add("schema", schema::look(connection).await?);
@@ -109,7 +111,7 @@ async fn doctor_postgres(context: &Context, environment: &Environment, report: &
                     lines => report.add(&group, lines?),
                 }
                 let lines = match view::look(connection, config, &collection, &context.config).await {
-                    Err(error) if broken(&error) => vec![fail("shape", error.to_string(), "fix what is said of the table first")],
+                    Err(error) if broken(&error) => vec![fail("shape", error.to_string(), "fix the table first, as its own lines say")],
                     lines => lines?,
                 };
                 report.add(&format!("{} view", config.name), lines);

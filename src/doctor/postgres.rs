@@ -8,7 +8,7 @@ use crate::Error;
 use crate::config::{Config, Environment};
 use crate::migrate::UTF8;
 
-/// What the migrations and the statements are written for; older ones are no longer mended by Postgres itself.
+/// What the migrations and the statements are written for; older ones get no fixes from Postgres itself.
 const OLDEST: i32 = 140_000;
 /// An idle connection of the pool is ended by the server below this, and each tick begins with a new one.
 const IDLE_SECONDS: f64 = 120.0;
@@ -110,7 +110,7 @@ fn replication_role(server: &Server) -> Line {
         let says = if roles.is_empty() { "session_replication_role=replica for everybody".into() } else { roles.join(", ") };
         return fail(
             "writes seen",
-            format!("{says}: triggers do not fire, so writes leave no jobs"),
+            format!("{says}: triggers do not fire, so writes schedule no jobs"),
             "reset it (alter role … reset session_replication_role, alter database … reset session_replication_role), then catchword reindex --all --anew",
         );
     }

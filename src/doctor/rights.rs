@@ -108,8 +108,8 @@ fn enough(rights: &Rights, needed: &[Right], purpose: &str) -> Line {
     }
     let may = match purpose {
         "operator" => "what an operator does, and what a worker does",
-        "worker" => "what a worker does; pause, resume, dead replay and dead discard are an operator's",
-        _ => "what a service does: store_and_schedule, index_now; every command is a worker's or an operator's",
+        "worker" => "what a worker does; pause, resume, dead replay, dead discard and dead bury need an operator",
+        _ => "what a service does: store_and_schedule, index_now; every command needs a worker or an operator",
     };
     ok("enough", format!("the role {} may do {may}", rights.role))
 }
@@ -160,14 +160,14 @@ fn functions(rights: &Rights) -> Line {
         return fail("functions", says, "run: alter function … set search_path = pg_catalog, pg_temp; drop what is not catchword's");
     }
     if !rights.strangers.is_empty() {
-        let says = format!("not of the schema's owner: {}", some(&rights.strangers));
+        let says = format!("not owned by the schema's owner: {}", some(&rights.strangers));
         return fail("functions", says, "find out who made it; drop it, or run: alter function … owner to the schema's owner");
     }
     if !rights.creators.is_empty() {
         let says = format!("{} may create in the schema catchword", some(&rights.creators));
         return fail("functions", says, "run: revoke create on schema catchword from …");
     }
-    ok("functions", "every function has a path of its own and is the schema's owner's")
+    ok("functions", "every function has its own search_path and belongs to the schema's owner")
 }
 
 /// Reads the script: each `grant … on … to :"worker"`, and the commands in brackets before it.

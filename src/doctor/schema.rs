@@ -34,12 +34,14 @@ fn sequence(found: Option<&Sequence>) -> Line {
         );
     };
     if sequence.cache_size != 1 {
-        let says =
-            format!("its cache is {}: sessions hand out numbers that others have overtaken, and old documents stay", sequence.cache_size);
+        let says = format!(
+            "its cache is {}: sessions give numbers that are lower than those of others, and old documents stay",
+            sequence.cache_size
+        );
         return fail("sequence", says, "run: alter sequence catchword.revision cache 1; then catchword reindex --all --anew");
     }
     if (sequence.increment_by, sequence.cycle, sequence.data_type.as_str()) != (4, false, "bigint") {
-        let says = "it does not go up in steps of four: a row's number, a delete's, and two for the key's next life";
+        let says = "it does not go up in steps of four: one number for a row, one for a delete, and two for when the key comes back";
         return fail(
             "sequence",
             says,
@@ -72,7 +74,7 @@ fn storage(options: &[String]) -> Line {
     if !has("autovacuum_vacuum_scale_factor=0") || !has("autovacuum_vacuum_cost_delay=0") {
         return warn(
             "job table",
-            "it is vacuumed like any other, and it lives by insert and delete: claims get slower",
+            "it is vacuumed like any other table, but all its rows are inserted and deleted: claims get slower",
             job::REPAIR_OPTIONS,
         );
     }

@@ -54,7 +54,7 @@ fn triggers(problems: &[String]) -> Vec<Line> {
         let fix = if problem.contains(" fires after ") {
             "give that trigger a name that sorts before zzz_catchword_revision: alter trigger … rename to …"
         } else if problem.ends_with(" has row security") {
-            "leave row security on, and let go of the table until catchword can serve it: catchword detach NAME; a hidden row would look deleted"
+            "leave row security on, and detach the table until catchword can serve it: catchword detach NAME; a hidden row would look deleted"
         } else if problem.starts_with("the configuration says") {
             "correct the configuration, or run: catchword migrate, then catchword reindex --all"
         } else {
@@ -82,8 +82,8 @@ fn configured(unmigrated: &[String]) -> Line {
 fn shape(table: &Table) -> Line {
     let name = &table.name;
     let says = match (table.partitioned, table.inherits, table.unlogged) {
-        (true, _, _) => format!("{name} is partitioned: writes to a partition pass the triggers by"),
-        (_, true, _) => format!("{name} inherits or is inherited from: rows of the others pass the triggers by"),
+        (true, _, _) => format!("{name} is partitioned: writes to a partition bypass the triggers"),
+        (_, true, _) => format!("{name} inherits or is inherited from: rows of the others bypass the triggers"),
         (_, _, true) => format!("{name} is unlogged: its rows do not survive a crash, their documents do"),
         _ => return ok("plain table", format!("{name} is a plain table")),
     };
@@ -94,7 +94,7 @@ fn replication(table: &Table) -> Line {
     if table.replicated_into {
         return fail(
             "writers",
-            format!("a subscription writes into {}, and what it writes leaves no jobs", table.name),
+            format!("a subscription writes into {}, and what it writes schedules no jobs", table.name),
             "attach the table where its rows are written first, or take it out of the subscription",
         );
     }

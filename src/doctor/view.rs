@@ -41,7 +41,7 @@ fn watched(attached: &Collection) -> Line {
 
 fn judge(survey: &Survey, view: &str) -> Vec<Line> {
     if let Some(fault) = survey.faults.first() {
-        let (says, fix) = fault.rsplit_once("; ").unwrap_or((fault, "mend the view, or its owner's rights"));
+        let (says, fix) = fault.rsplit_once("; ").unwrap_or((fault, "fix the view, or its owner's rights"));
         return vec![fail("shape", says, fix)];
     }
     vec![
@@ -68,7 +68,7 @@ fn keys(survey: &Survey) -> Line {
         [] => ok("unique keys", format!("one document per key, of {} rows that were looked at", survey.looked)),
         [first, ..] => fail(
             "unique keys",
-            format!("{} of {} keys come more than once, for instance {first}: their jobs end as dead letters", twice.len(), survey.looked),
+            format!("{} of {} keys come more than once, for instance {first}: their jobs become dead letters", twice.len(), survey.looked),
             "join related rows by a scalar subselect or lateral … limit 1",
         ),
     }
@@ -81,7 +81,7 @@ fn buildable(survey: &Survey) -> Line {
         [first, ..] => fail(
             "documents",
             format!("{} of {} cannot be built, for instance {}: {}", failing.len(), survey.looked, first.key, first.error),
-            "mend the rows or the view; until then their jobs end as dead letters",
+            "fix the rows or the view; until then their jobs become dead letters",
         ),
     }
 }

@@ -34,8 +34,8 @@ fn judge(unserved: &[String], living: &[WorkerRow], version: &str) -> Vec<Line> 
         [] => ok("served", "no jobs of a collection that nobody serves"),
         unserved => warn(
             "served",
-            format!("{} has jobs, is not in this configuration, and no living worker serves it: they stay", unserved.join(", ")),
-            "start the worker whose configuration has it; only if nobody needs it any more: catchword detach NAME, which forgets its jobs",
+            format!("{} has jobs, is not in this configuration, and no living worker serves it: these jobs wait", unserved.join(", ")),
+            "start the worker whose configuration has it; only if nobody needs it any more: catchword detach NAME, which deletes its jobs",
         ),
     };
     let other = living.iter().find(|worker| worker.version != version);

@@ -94,7 +94,7 @@ fn check_url(url: &Url, transport: Transport) -> Result<(), Error> {
     }
     if url.scheme() == "http" && transport == Transport::Verified && !is_loopback(url) {
         return Err(refuse(format!(
-            "{url} is another machine and not encrypted: use https (ELASTICSEARCH_CA_FILE names your own authority), or say --insecure"
+            "{url} is another machine and not encrypted: use https (ELASTICSEARCH_CA_FILE names your own authority), or pass --insecure"
         )));
     }
     Ok(())

@@ -23,7 +23,7 @@ pub enum Answer {
     Blocked(String),
     /// These credentials may not do this.
     Denied(String),
-    /// A shard of this index is away.
+    /// A shard of this index is down.
     Unavailable(String),
     /// There was no connection, or it broke: the cluster is concerned, not one index. Whether the write landed is unknown.
     Unreachable(String),

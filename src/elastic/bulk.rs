@@ -37,7 +37,7 @@ pub enum Body {
 /// Whether a write can be searched at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refresh {
-    /// When the index refreshes by itself.
+    /// When the index refreshes on its own.
     No,
     /// Before the answer comes. It costs every other writer of the index: for single writes that somebody waits for.
     Now,
@@ -92,7 +92,7 @@ impl Elastic {
 const IMPOSSIBLE: &[u8] =
     b"{\"index\":{\"_id\":\"catchword-probe\",\"if_seq_no\":9223372036854775806,\"if_primary_term\":1}}\n{\"catchword_deleted\":true}\n";
 
-/// `require_alias`: a missing alias is an error and never a surprise index. `timeout`: a shard that is away is then an
+/// `require_alias`: a missing alias is an error and never a surprise index. `timeout`: a shard that is down is then an
 /// item's 503, not a time-out of the whole request.
 fn query(refresh: Refresh) -> &'static [(&'static str, &'static str)] {
     const QUERY: [(&str, &str); 4] = [

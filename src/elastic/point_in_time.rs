@@ -36,7 +36,7 @@ pub struct Page {
 
 impl Elastic {
     /// Opens a point in time on an index. What was written before is seen: the index is refreshed first, because one that is being
-    /// filled may not refresh by itself.
+    /// filled may not refresh on its own.
     pub async fn open_point_in_time(&self, target: &Target) -> Result<String, Error> {
         let doing = format!("open a point in time on {target}");
         let index = percent::encode(&target.write_alias());
@@ -49,7 +49,7 @@ impl Elastic {
         Ok(parse::<Opened>(&doing, &body)?.id)
     }
 
-    /// The next page of what readers see, of about `size` ids. None: the point in time is gone, and the walk begins anew.
+    /// The next page of what readers see, of about `size` ids. None: the point in time is gone, and the walk starts from scratch.
     pub async fn page(&self, point_in_time: &str, after: Option<&str>, size: usize) -> Result<Option<Page>, Error> {
         let places = match after {
             None => vec![Place::Beginning; PARTS],
@@ -102,7 +102,7 @@ impl Elastic {
             question.insert("search_after".into(), sort.clone());
         }
         let query = [
-            // a shard that is away would hide its documents
+            // a shard that is down would hide its documents
             ("allow_partial_search_results", "false"),
             ("filter_path", "pit_id,timed_out,hits.hits._id,hits.hits._version,hits.hits.sort"),
         ];
@@ -145,7 +145,7 @@ impl Page {
     }
 }
 
-/// It ran out, or the node that held it was started anew. The fault stands within those of the shards.
+/// It ran out, or the node that held it was restarted. The fault stands within those of the shards.
 fn is_gone(body: &[u8]) -> bool {
     const MISSING: &[u8] = b"search_context_missing_exception";
     body.windows(MISSING.len()).any(|window| window == MISSING)

@@ -44,7 +44,7 @@ impl Elastic {
         let request = Request {
             method: Method::Post,
             path: &format!("/{}/_mget", percent::encode(&target.write_alias())),
-            // no filter_path: it would write the documents anew
+            // no filter_path: it would rewrite the documents
             query: &[("realtime", "true")],
             content_type: "application/json",
             body: Some(Bytes::from(json!({ "ids": keys }).to_string())),
@@ -56,7 +56,7 @@ impl Elastic {
         }
     }
 
-    /// Does this index keep documents as they were written? One that leaves parts out, or builds them anew from their fields, cannot be
+    /// Does this index keep documents as they were written? One that leaves parts out, or rebuilds them from their fields, cannot be
     /// compared by content.
     pub async fn keeps_sources(&self, target: &Target) -> Result<bool, Error> {
         let doing = format!("read the mapping of {target}");

@@ -109,7 +109,7 @@ async fn recorded(context: &Context, config: &config::Collection) -> Result<Vec<
     }
 }
 
-/// Adds the fields that the mapping file has and the index lacks. What an index that is there cannot take is said, and left as it is.
+/// Adds the fields that the mapping file has and the index lacks. What an existing index cannot take is reported, and not changed.
 async fn bring_in_line(context: &Context, config: &config::Collection, plan: &IndexPlan) -> Result<(Vec<String>, Option<String>), Error> {
     let found = drift(context, config).await?;
     if found.rebuilding || !found.mapping.changed.is_empty() {

@@ -18,7 +18,7 @@ pub struct Plan {
     pub new_index: String,
     /// Keys that would be scheduled; none: more than could be counted.
     pub keys: Option<i64>,
-    /// Has the view changed since the index was filled? Then everything is written anew, to both.
+    /// Has the view changed since the index was filled? Then everything is written again, to both.
     pub anew: bool,
     pub room: Room,
     #[serde(skip)]
@@ -74,7 +74,7 @@ async fn rebuildable(context: &Context, request: &Request) -> Result<(Collection
         return Err(Error::Refused(format!("collection {name}: {problem}; run: catchword migrate")));
     }
     if let Some(why) = &collection.paused {
-        return Err(Error::Refused(format!("collection {name} is paused {why}; go on with it first: catchword resume {name}")));
+        return Err(Error::Refused(format!("collection {name} is paused {why}; resume it first: catchword resume {name}")));
     }
     let mut plan = index_plan(context, config, collection.installation)?;
     if let Some(mapping) = &request.mapping {
@@ -99,7 +99,7 @@ async fn check_alias(context: &Context, collection: &Collection, plan: &IndexPla
     Ok(context.elastic.belongs(old, &collection.targets, &collection.alias, plan.installation).await?)
 }
 
-/// A view that returns a key twice has two documents for one place: which of them is in the index would be chance.
+/// A view that returns a key twice has two documents for one place: which of them is in the index would be random.
 async fn check_keys(context: &Context, name: &str) -> Result<(), Error> {
     let config = context.config.collection(Some(name))?;
     let mut connection = context.pool.acquire().await?;

@@ -12,7 +12,7 @@ use crate::outcome::Outcome;
 use crate::sync::{self, Trial};
 use crate::{Error, collection};
 
-/// How often pauses, triggers and targets are read anew.
+/// How often pauses, triggers and targets are read again.
 const LOOK_AROUND: Duration = Duration::from_secs(30);
 /// Nothing has moved for this long: what is left is not only postponed (30 s at most), or in another worker's hands.
 const STUCK: Duration = Duration::from_secs(60);

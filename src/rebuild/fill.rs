@@ -34,7 +34,7 @@ impl Run<'_> {
         self.step(rebuild, Stage::Drain).await
     }
 
-    /// Where the view changed since the old index was filled, equal numbers would be two documents: then everything is written anew, to
+    /// Where the view changed since the old index was filled, equal numbers would be two documents: then everything is written again, to
     /// both.
     async fn start_filling(&self, rebuild: &Rebuild) -> Result<i64, Error> {
         let context = self.context;

@@ -65,11 +65,11 @@ impl Stage {
     /// Why this cannot be done now, and what can.
     pub(super) fn cannot(self, what: &str, collection: &str) -> Error {
         let remedy = match self {
-            Stage::Keep => format!("it is swapped in; go back with: catchword rebuild {collection} --back"),
-            Stage::Drop | Stage::Done => "it is over, and the old index goes".to_owned(),
+            Stage::Keep => format!("the readers' alias has moved already; go back with: catchword rebuild {collection} --back"),
+            Stage::Drop | Stage::Done => "it is finished, and the old index is being dropped".to_owned(),
             Stage::Abort | Stage::Aborted => format!("it is being undone; finish that with: catchword rebuild {collection} --abort"),
             _ => format!(
-                "it is not swapped in yet; go on with: catchword rebuild {collection}, or undo it: catchword rebuild {collection} --abort"
+                "the readers' alias has not moved yet; go on with: catchword rebuild {collection}, or undo it: catchword rebuild {collection} --abort"
             ),
         };
         Error::Refused(format!("the rebuild of {collection} is in its stage {}, so it cannot {what}: {remedy}", self.name()))

@@ -18,10 +18,7 @@ impl Run<'_> {
     /// alias moves. Whoever is killed in that blink leaves that behind, written down: the next one to come, command or worker, ends it.
     pub(super) async fn swap(&self, rebuild: &Rebuild) -> Result<(), Error> {
         let [from, to] = rebuild.targets.as_slice() else {
-            return Err(Error::Refused(format!(
-                "collection {} has not got two indices any more; see: catchword status",
-                rebuild.collection
-            )));
+            return Err(Error::Refused(format!("collection {} no longer has two indices; see: catchword status", rebuild.collection)));
         };
         let (from, to) = (Target::new(from), Target::new(to));
         let alias = self.alias(rebuild)?;

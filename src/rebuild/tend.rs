@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::health::Fault;
 
 /// Drops what is overdue, and finishes a swap, a drop or an undoing that a killed command left half done: readers wait for the first,
-/// and disks for the others. Filling is the command's own. What fails is said once, and tried again.
+/// and disks for the others. Filling is the command's own. What fails is logged once, and tried again.
 pub(crate) async fn tend_rebuilds(context: &Context) -> Result<(), Error> {
     let names: Vec<&str> = context.config.collections.iter().map(|config| config.name.as_str()).collect();
     let found = row::unfinished(&mut *context.pool.acquire().await?, &names).await?;

@@ -4,7 +4,7 @@ use super::{Rebuild, Run, Stage};
 use crate::audit::{self, Kind, Report};
 use crate::{Error, collection, job, sync};
 
-/// Audits before it is said that the new index does not come in step: what the first finds is scheduled, and the next one looks again.
+/// Audits before it is reported that the new index is not in step: what the first finds is scheduled, and the next one looks again.
 const AUDITS: u32 = 3;
 
 impl Run<'_> {
@@ -52,7 +52,7 @@ impl Run<'_> {
         match changed {
             false => Ok(()),
             true => Err(Error::Refused(format!(
-                "the view changed while {new} was filled, which has documents of both definitions now; write all of them anew: catchword reindex {name} --all --anew; then go on: catchword rebuild {name}"
+                "the view changed while {new} was filled, so it has documents of both definitions; write all of them again: catchword reindex {name} --all --anew; then go on: catchword rebuild {name}"
             ))),
         }
     }

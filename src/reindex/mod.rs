@@ -141,7 +141,7 @@ impl fmt::Display for Unfinished {
     }
 }
 
-/// The reindexes that are not finished, the newest first: of one collection, or one of them, if that is said.
+/// The reindexes that are not finished, the newest first: of one collection, or one of them, if it is given.
 pub async fn unfinished(connection: &mut PgConnection, collection: Option<&str>, id: Option<i64>) -> Result<Vec<Unfinished>, Error> {
     let found = sqlx::query_as(include_str!("unfinished.sql")).bind(collection).bind(id);
     Ok(found.fetch_all(connection).await?)

@@ -229,14 +229,74 @@ async fn the_readme_uses_the_commands_there_are() {
 
 #[test]
 fn links_between_documents_lead_somewhere() {
-    for document in ["README.md", "docs/adopt.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+    let documents = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "docs/README.md",
+        "docs/adopt.md",
+        "docs/when-things-go-wrong.md",
+        "dashboards/README.md",
+        "reindex/README.md",
+    ];
+    for document in documents {
         let text = read(document);
         let folder = root().join(document).parent().unwrap().to_owned();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let file = link.split('#').next().unwrap_or_default();
-            if !file.is_empty() && !file.contains("://") {
-                assert!(folder.join(file).exists(), "{document} leads to {link}");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()).filter(|link| !link.contains("://")) {
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let page = if file.is_empty() { root().join(document) } else { folder.join(file) };
+            assert!(page.exists(), "{document} leads to {link}");
+            if !heading.is_empty() {
+                let page = std::fs::read_to_string(page).unwrap();
+                assert!(anchors(&page).contains(heading), "{document} leads to {link}, and there is no such heading");
             }
+        }
+    }
+}
+
+/// What a link to each heading ends with.
+fn anchors(markdown: &str) -> BTreeSet<String> {
+    let headings = markdown.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim().to_lowercase());
+    let kept = |c: &char| c.is_alphanumeric() || [' ', '-', '_'].contains(c);
+    headings.map(|heading| heading.chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
+}
+
+#[test]
+fn the_words_of_contributing_are_in_the_glossary() {
+    let (contributing, architecture) = (read("CONTRIBUTING.md"), read("src/ARCHITECTURE.md"));
+    let words = architecture.split_once("\n# Words\n").unwrap().1;
+    let explained: BTreeSet<&str> =
+        words.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | ")).flat_map(|(names, _)| names.split(", ")).collect();
+    let named = contributing.split_once("the same in tables, types, metrics and prose: ").unwrap().1.split_once('.').unwrap().0;
+    for word in named.split(", ") {
+        assert!(explained.contains(word), "{word} is not explained in src/ARCHITECTURE.md");
+    }
+}
+
+/// Words that newcomers misread; CONTRIBUTING has the plain ones.
+const MISREAD: [&str; 9] = ["away", "mend", "mends", "mended", "anew", "by itself", "sign of life", "come to stay", "it is said"];
+
+#[test]
+fn what_people_read_has_no_word_that_was_misread() {
+    let mut pages = vec!["README.md".to_owned(), "reindex/README.md".into(), "examples/annotations/README.md".into()];
+    for folder in ["docs", "dashboards", "dashboards/runbooks"] {
+        let files = std::fs::read_dir(root().join(folder)).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+        pages.extend(files.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")));
+    }
+    // names of flags and tests are in code
+    let prose = |page: &str| {
+        let plain: String = page.split("```").step_by(2).collect();
+        plain.split('`').step_by(2).collect::<Vec<_>>().join(" ")
+    };
+    let mut texts: Vec<(String, String)> = pages.iter().map(|page| (page.clone(), prose(&read(page)))).collect();
+    texts.extend(["tests/all/help.txt", "dashboards/alarms.yaml", "dashboards/catchword.yaml"].map(|file| (file.to_owned(), read(file))));
+    assert!(texts.len() > 30, "{}", texts.len());
+    for (page, text) in texts {
+        let words: Vec<String> =
+            text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '-').to_lowercase()).collect();
+        let words = format!(" {} ", words.join(" "));
+        for misread in MISREAD {
+            assert!(!words.contains(&format!(" {misread} ")), "{page} says {misread:?}");
         }
     }
 }

@@ -492,7 +492,7 @@ async fn a_service_stores_and_indexes_and_can_neither_see_nor_delete_jobs() {
     }
     let output = roles.world.binary().env("DATABASE_URL", roles.url("service")).arg("doctor").output().await.unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("may do what a service does") && said.contains("run it as a worker or an operator"), "{said}");
+    assert!(said.contains("may do what a service does") && said.contains("run doctor as a worker or an operator"), "{said}");
 }
 
 async fn application_of(roles: &Roles) -> PgPool {
@@ -530,7 +530,7 @@ async fn a_doctor_finds_functions_that_others_could_use() {
         ),
         (
             format!("alter function catchword.tick owner to {application}"),
-            "not of the schema's owner",
+            "not owned by the schema's owner",
             format!("alter function catchword.tick owner to {migrator}"),
         ),
         (

@@ -29,11 +29,11 @@ pub enum Problem {
     /// The body could not be read to its end: 400.
     #[error("the body could not be read")]
     Unread,
-    /// Elasticsearch is away: 503. Nothing is lost, and saving goes on.
-    #[error("search is away for the moment; saving works, and what is saved will be found")]
+    /// Elasticsearch is down: 503. Nothing is lost, and saving goes on.
+    #[error("search is down for the moment; saving works, and what is saved will be found")]
     SearchAway(#[source] SearchError),
-    /// Postgres is away: 503.
-    #[error("the database is away for the moment")]
+    /// Postgres is down: 503.
+    #[error("the database is down for the moment")]
     DatabaseAway(#[source] sqlx::Error),
     /// Another transaction holds the row, or was before us in a deadlock: 503.
     #[error("somebody else is changing this at the moment")]
@@ -132,12 +132,12 @@ mod tests {
 
     #[test]
     fn a_service_that_is_away_says_when_to_ask_again() {
-        let away = Problem::from(SearchError::Away("connection refused".to_owned())).into_response();
-        assert_eq!(away.status(), StatusCode::SERVICE_UNAVAILABLE);
-        assert!(away.headers().contains_key(header::RETRY_AFTER));
-        let away = Problem::from(sqlx::Error::PoolTimedOut).into_response();
-        assert_eq!(away.status(), StatusCode::SERVICE_UNAVAILABLE);
-        assert!(away.headers().contains_key(header::RETRY_AFTER));
+        let down = Problem::from(SearchError::Away("connection refused".to_owned())).into_response();
+        assert_eq!(down.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(down.headers().contains_key(header::RETRY_AFTER));
+        let down = Problem::from(sqlx::Error::PoolTimedOut).into_response();
+        assert_eq!(down.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(down.headers().contains_key(header::RETRY_AFTER));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::search::SearchClient;
 /// a second or two; longer than this is a client that does not read.
 pub const FAREWELL: Duration = Duration::from_secs(10);
 
-/// Opens everything the routes need. Elasticsearch may be away meanwhile. `part` says whether this process runs the loop as well.
+/// Opens everything the routes need. Elasticsearch may be down meanwhile. `part` says whether this process runs the loop as well.
 pub async fn open(config: Config, environment: &Environment, part: Part) -> anyhow::Result<Service> {
     config.collection(Some(COLLECTION)).context("the service needs its collection")?;
     let catchword = Catchword::connect(config, environment).await?;

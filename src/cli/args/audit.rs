@@ -4,33 +4,34 @@ use super::reindex::number;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Audit {
-    /// The collection; none: all that are configured, one after the other
+    /// The collection; without it all that are configured, one after the other
     #[arg(value_name = "COLLECTION")]
     pub collection: Option<String>,
-    /// Schedule what differs, with the tag audit; a worker heals it
+    /// Schedule what differs, with the tag audit; a worker fixes it
     #[arg(long)]
     pub repair: bool,
     /// Compare the documents themselves too, where the versions agree
     ///
-    /// Reads every document on both sides, so it takes several times as long. One that differs is repaired by a new revision of its row.
+    /// Reads every document on both sides, so it takes several times as long. With --repair a document that differs is written again under
+    /// a new revision of its row.
     #[arg(long)]
     pub content: bool,
-    /// Only rows of the period since: a date or a time, in UTC if no zone is said
+    /// Only rows of the period since then: a date or a time, in UTC unless it has a zone
     ///
-    /// By the column that the configuration calls `period`; also the deletes since. What the index shows is not walked then, so documents
-    /// without a row are not found.
+    /// Uses the column that the configuration calls `period`, and includes the deletes since then. It does not read the whole index, so it
+    /// does not find documents without a row.
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// Only a share of the keys, picked by chance: 5 or 5%
+    /// Only a random share of the keys: 5 or 5%
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub sample: Option<f64>,
-    /// Only this one of its indices, where a rebuild made it several
+    /// Only this index of the collection, if a rebuild gave it two
     #[arg(long, value_name = "NAME", requires = "collection")]
     pub index: Option<String>,
-    /// At most so many keys a second; without it as fast as the servers are
+    /// At most this many keys a second; without it as fast as the servers are
     #[arg(long, value_name = "KEYS", value_parser = rate)]
     pub rate: Option<u32>,
-    /// Go on with an audit that was cut short: its number, or the newest
+    /// Continue an audit that was interrupted: its number, or the newest
     #[arg(long, num_args = 0..=1, value_name = "NUMBER", value_parser = number, conflicts_with_all = ["repair", "content", "since", "sample", "index"])]
     pub resume: Option<Option<i64>>,
     /// The result as JSON

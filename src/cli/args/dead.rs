@@ -8,30 +8,30 @@ pub(crate) enum Dead {
     ///
     /// Exit 0: there are none; 1: there are some.
     List(DeadList),
-    /// One dead letter, whole
+    /// One dead letter in full
     ///
     /// `catchword explain` says more about its key.
     Show(DeadShow),
-    /// Schedule dead letters again, with no attempts charged
+    /// Schedule dead letters again, as if never tried
     ///
-    /// Exit 0: scheduled; 1: none fits.
+    /// Exit 0: scheduled; 1: none matches.
     Replay(DeadAct),
-    /// Bury the jobs of one key by hand; asks first
+    /// Give up the jobs of one key by hand; asks first
     ///
-    /// For a document that does harm, such as one that makes Elasticsearch fail, when you will not wait until it is found. The row stays
-    /// as it is, and so does the document in the index. The key's next write leaves a new job.
+    /// For a document that does harm, such as one that makes Elasticsearch fail, if you do not want to wait until catchword finds it. The
+    /// row stays as it is, and so does the document in the index. The key's next write schedules a new job.
     ///
     /// Exit 0: buried; 1: the key has no job.
     Bury(DeadBury),
-    /// Throw dead letters away; asks first
+    /// Delete dead letters; asks first
     ///
     /// Their keys stay as they are: what is missing in the index stays missing until the next write or reindex of the key.
     ///
-    /// Exit 0: thrown away; 1: none fits.
+    /// Exit 0: deleted; 1: none matches.
     Discard(DeadAct),
 }
 
-/// Which dead letters; everything that is given must fit.
+/// Which dead letters; everything that is given must match.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Which {
     /// Only of this collection
@@ -43,7 +43,7 @@ pub(crate) struct Which {
     /// Only with this tag
     #[arg(long, value_name = "TEXT")]
     pub tag: Option<String>,
-    /// Only those that died since: a date or a time, in UTC if no zone is said
+    /// Only those given up since then: a date or a time, in UTC unless it has a zone
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
 }
@@ -76,13 +76,13 @@ pub(crate) struct DeadBury {
     /// The collection; may be left out if there is only one
     #[arg(value_name = "COLLECTION", allow_negative_numbers = true)]
     pub collection: Option<String>,
-    /// The key; an upper-case uuid is understood
+    /// The key; a uuid may be in upper case
     #[arg(value_name = "KEY", allow_negative_numbers = true)]
     pub key: String,
-    /// Why: whoever finds the dead letter will want to know
+    /// Why it is given up, for whoever finds the dead letter
     #[arg(long, value_name = "TEXT", default_value = "buried by hand")]
     pub why: String,
-    /// Say what would be buried, and change nothing
+    /// Print what would be buried, and change nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Do not ask

@@ -18,21 +18,21 @@ pub(crate) struct Rebuild {
     pub mapping: Option<PathBuf>,
     /// How long the old index is kept in step, so that --back is possible; then a worker drops it
     ///
-    /// Until then every write goes to two indices, and both take disk. 0s drops the old one at once, and asks first.
+    /// Until then every write goes to two indices, and both take disk space. 0s drops the old index at once, and asks first.
     #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = keep)]
     pub keep: Duration,
-    /// Say what would be done and whether anything stands in its way, and change nothing
+    /// Print what would be done and whether anything prevents it, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Let readers see the old index again, which is as fresh as the new one; once more: the new one
+    /// Let readers see the old index again, which is as fresh as the new one; a second --back shows the new one again
     ///
-    /// The one that they no longer see is kept in step for --keep, as the old one was.
+    /// The index that readers no longer see is kept in step for --keep.
     #[arg(long, help_heading = INSTEAD, conflicts_with_all = ["mapping", "dry_run", "abort", "drop"])]
     pub back: bool,
-    /// Undo a rebuild that is not swapped in yet: the new index is dropped; asks first
+    /// Undo a rebuild before readers see the new index, which is dropped; asks first
     #[arg(long, help_heading = INSTEAD, conflicts_with_all = ["mapping", "dry_run", "drop"])]
     pub abort: bool,
-    /// Drop the index that is kept and that readers do not see, before its time; asks first
+    /// Drop the index that readers do not see, before --keep is over; asks first
     #[arg(long, help_heading = INSTEAD, conflicts_with_all = ["mapping", "dry_run"])]
     pub drop: bool,
     /// Do not ask

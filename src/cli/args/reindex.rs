@@ -21,7 +21,7 @@ pub(crate) struct Reindex {
     pub collection: Option<String>,
     /// Rows of a period, by the column that the configuration calls `period`
     ///
-    /// The end is excluded. Dates or times, in UTC if no zone is said: 2026-11-16, 2026-11-16T12:30, 2026-11-16T12:30:00+02:00.
+    /// The end is excluded. Dates or times, in UTC unless they have a zone: 2026-11-16, 2026-11-16T12:30, 2026-11-16T12:30:00+02:00.
     #[arg(long, help_heading = WHAT, num_args = 2, value_names = ["FROM", "TO"])]
     pub between: Option<Vec<String>>,
     /// Single keys, separated by spaces, or by commas where keys are not text
@@ -30,27 +30,28 @@ pub(crate) struct Reindex {
     /// Everything; asks first
     #[arg(long, help_heading = WHAT)]
     pub all: bool,
-    /// Write even what agrees: after a change of the view
+    /// Write every document again, even where both sides agree: after a change of the view
     ///
-    /// With --all by a new floor, which makes every document stale at once and waits a moment for the table's writers; with a smaller
-    /// scope by giving its rows new numbers, 2,500 in a transaction: nothing is written to them, and writers of these rows wait for a moment.
+    /// With --all it raises the collection's floor, which makes every document stale at once; for that it waits a moment for the table's
+    /// writers. With a smaller scope it gives the rows new numbers, 2,500 in a transaction: it does not write to the rows, but writers of
+    /// these rows wait for a moment.
     #[arg(long)]
     pub anew: bool,
-    /// Also keys that the view does not return, to see that they are gone from the index
+    /// Also keys that the view does not return, to make sure that they are gone from the index
     ///
-    /// With a scope: rows that are hidden, for instance by a soft delete. With --all also keys whose delete is recorded, with --ids also
-    /// keys that have no row at all.
+    /// With a scope, these are hidden rows, for instance after a soft delete. With --all also keys whose delete is recorded. With --ids
+    /// also keys that have no row at all.
     #[arg(long)]
     pub hidden: bool,
-    /// Say how many keys it would be, and schedule nothing
+    /// Print how many keys it would be, and schedule nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Go on with a reindex that was cut short: its number, or the newest
+    /// Continue a reindex that was interrupted: its number, or the newest
     ///
-    /// It schedules just what was not scheduled yet. `catchword status` lists the unfinished ones.
+    /// It schedules exactly what was not scheduled yet. `catchword status` lists the unfinished ones.
     #[arg(long, num_args = 0..=1, value_name = "NUMBER", value_parser = number, conflicts_with_all = ["anew", "hidden", "dry_run", "tag"])]
     pub resume: Option<Option<i64>>,
-    /// Who asks: kept with each job, shown by explain; the default names the scope
+    /// Who asks: stored with each job and shown by explain; the default names the scope
     #[arg(long, value_name = "TEXT")]
     pub tag: Option<String>,
     /// Do not ask before --all
@@ -88,7 +89,7 @@ pub(super) fn first_phase(words: &[OsString]) -> FirstPhase {
     }
 }
 
-/// Where the configuration is said to be. Looked for by hand: clap stops at `--help`, and at the first scope, which it does not know yet.
+/// Where the configuration is. Looked for by hand: clap stops at `--help`, and at the first scope, which it does not know yet.
 fn config_path(words: &[OsString]) -> PathBuf {
     let mut words = words.iter().skip(1);
     while let Some(word) = words.next() {

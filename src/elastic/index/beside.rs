@@ -97,7 +97,7 @@ impl Elastic {
         Ok(settings.get("index.refresh_interval").and_then(Value::as_str).map(str::to_owned))
     }
 
-    /// Changes that; none: as Elasticsearch does by itself.
+    /// Changes that; none: Elasticsearch's own default.
     pub async fn set_refresh_interval(&self, target: &Target, interval: Option<&str>) -> Result<(), Error> {
         self.put_settings(target, &json!({ "index.refresh_interval": interval })).await
     }

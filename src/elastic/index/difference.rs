@@ -107,7 +107,7 @@ impl Difference {
         additions
     }
 
-    /// Compares what is said of one field. Elasticsearch does not show what is as it would be anyway.
+    /// Compares the settings of one field. Elasticsearch does not show what is as it would be anyway.
     fn parameters(&mut self, at: &str, file: &Map<String, Value>, live: &Map<String, Value>, kind: &str) {
         let mut names: Vec<&String> = file.keys().chain(live.keys()).collect();
         names.sort();
@@ -142,7 +142,7 @@ fn shown(value: Option<&Value>) -> String {
     plain(value).unwrap_or_else(|| "not said".to_owned())
 }
 
-/// What Elasticsearch takes where nothing is said, of what people say all the same. What is not here is taken for a change, and said.
+/// The defaults of Elasticsearch, for settings that people write out all the same. A setting that is not here counts as a change, and is reported.
 fn default(kind: &str, parameter: &str) -> Option<&'static str> {
     Some(match (kind, parameter) {
         ("object", "type") => "object",

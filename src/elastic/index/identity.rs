@@ -8,7 +8,7 @@ use crate::elastic::ask::parse;
 use crate::elastic::{Elastic, Error, Target, percent};
 
 impl Elastic {
-    /// The uuid of an index, and how many shards it has. The uuid changes when the index is deleted and made anew, or restored from a
+    /// The uuid of an index, and how many shards it has. The uuid changes when the index is deleted and made again, or restored from a
     /// snapshot.
     pub async fn identity(&self, target: &Target) -> Result<(String, usize), Error> {
         let doing = format!("look at index {target}");

@@ -177,7 +177,7 @@ fn check_enabled(mappings: &Map<String, Value>) -> Result<(), String> {
     }
 }
 
-/// A field that a document can add by itself makes the mapping depend on which document came first.
+/// A field that a document can add makes the mapping depend on which document came first.
 fn check_dynamic(mapping: &Map<String, Value>, at: &str) -> Result<(), String> {
     if let Some(dynamic) = mapping.get("dynamic")
         && !is(dynamic, "strict")

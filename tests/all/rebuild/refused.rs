@@ -82,7 +82,7 @@ async fn a_cluster_without_room_for_two() {
     }
     world.disks(json!({ "threshold_enabled": null, "watermark.*": null })).await;
     let (code, said, _) = world.run(&["rebuild", "annotation", "--dry-run"]).await;
-    assert!(code == 0 && said.contains("would make") && said.contains("annotation-000002"), "{said}");
+    assert!(code == 0 && said.contains("would create") && said.contains("annotation-000002"), "{said}");
     nothing_is_changed(&world).await;
 }
 

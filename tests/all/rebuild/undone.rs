@@ -65,7 +65,7 @@ async fn a_rebuild_that_is_undone_leaves_everything_as_it_was() {
     for stage in ["create", "fill", "drain"] {
         killed_at(&world, stage, super::KEEP).await;
         let (code, said, errors) = world.run(&["rebuild", "annotation", "--abort", "--yes"]).await;
-        if errors.contains("it is swapped in") {
+        if errors.contains("alias has moved already") {
             // it was quicker than the kill
             world.rebuilt(&["rebuild", "annotation", "--back"]).await;
             world.rebuilt(&["rebuild", "annotation", "--drop", "--yes"]).await;

@@ -22,7 +22,7 @@ use super::Security;
 /// Serve the HTTP interface: save, read, change, delete and search annotations.
 ///
 /// Needs the tables (`annotation-api migrate`) and catchword's triggers and index (`catchword
-/// migrate`). Elasticsearch may be away: saving goes on, search answers 503 meanwhile, and what was
+/// migrate`). Elasticsearch may be down: saving goes on, search answers 503 meanwhile, and what was
 /// saved is indexed when it is back. Stops on SIGTERM or SIGINT after the requests under way.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {

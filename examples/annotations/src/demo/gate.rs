@@ -1,4 +1,4 @@
-//! A gate before a server, through which its clients go: closing it takes the server away from them alone.
+//! A gate before a server, through which its clients go: while it is closed, the server is down for these clients only.
 
 use std::net::SocketAddr;
 use std::pin::pin;

@@ -1,7 +1,7 @@
 //! The demo: an outage of Elasticsearch, replayed, and what it stands on.
 //!
 //! Hypothesis once saved 21,500 annotations that never reached its search index, because what should have told the
-//! index was away for two hours. [`run`] does the same here, with the real programs, and counts what is missing
+//! index was down for two hours. [`run`] does the same here, with the real programs, and counts what is missing
 //! afterwards. The outage is a [`Gate`] that closes; rows and documents live in a [`Scratch`] that is swept; the proof
 //! is [`compare()`], key by key.
 
@@ -41,10 +41,10 @@ pub enum Size {
 
 impl Size {
     fn before(self) -> usize {
-        self.away() / 43
+        self.in_outage() / 43
     }
 
-    fn away(self) -> usize {
+    fn in_outage(self) -> usize {
         match self {
             Size::Full => 21_500,
             Size::Fast => 2_150,
@@ -80,7 +80,7 @@ pub async fn run(size: Size) -> anyhow::Result<Compared> {
     let programs = Programs::new(&scratch, &given.elasticsearch, gate.address());
     introduce(size, &scratch);
     // beside the migrations: writing so many texts takes a while too
-    let bodies = tokio::task::spawn_blocking(move || clients::bodies(size.before() + size.away()));
+    let bodies = tokio::task::spawn_blocking(move || clients::bodies(size.before() + size.in_outage()));
     programs.run("annotation-api", &["migrate"]).await?;
     programs.run("catchword", &["migrate"]).await?;
     let (api, url) = programs.serve().await?;
@@ -129,23 +129,23 @@ struct Demo<'a> {
 
 impl Demo<'_> {
     async fn outage(&mut self, worker: &mut Program) -> anyhow::Result<Compared> {
-        println!("\n1. Elasticsearch is well.");
+        println!("\n1. Elasticsearch is up.");
         let well = self.save_first(self.size.before()).await?;
         self.find(well as u64).await?;
 
-        println!("\n2. Elasticsearch is away: its gate is closed.");
+        println!("\n2. Elasticsearch is down: the gate to it is closed.");
         self.gate.close();
-        self.search_is_away().await?;
-        let away = self.save(self.size.away()).await?;
+        self.search_is_down().await?;
+        let missed = self.save(self.size.in_outage()).await?;
         let before = self.compare().await?;
         println!("   missing in the index: {}", HumanCount(before.missing.len() as u64));
 
-        println!("\n3. Elasticsearch is back: the gate is open.");
+        println!("\n3. Elasticsearch is up again: the gate is open.");
         let jobs = self.jobs().await?;
         self.gate.open();
         let (recovered, after) = self.drain(worker, jobs, &before).await?;
         let rows = [
-            ("saved", (well + away) as u64),
+            ("saved", (well + missed) as u64),
             ("missing before", before.missing.len() as u64),
             ("indexed", after.documents.saturating_sub(before.documents) as u64),
             ("settled", jobs - self.jobs().await?),
@@ -156,8 +156,8 @@ impl Demo<'_> {
 
         println!("\n4. Both sides, key by key.");
         println!("   {after}");
-        if after.rows != well + away {
-            bail!("{} annotations were answered with 201, and {} rows are there", well + away, after.rows);
+        if after.rows != well + missed {
+            bail!("{} annotations were answered with 201, and {} rows are there", well + missed, after.rows);
         }
         println!("   {}", if after.agree() { "They agree: nothing was lost." } else { "They do not agree." });
         Ok(after)
@@ -203,7 +203,7 @@ impl Demo<'_> {
         }
     }
 
-    async fn search_is_away(&self) -> anyhow::Result<()> {
+    async fn search_is_down(&self) -> anyhow::Result<()> {
         let found = self.clients.search().await?;
         match (found.status, found.retry_after) {
             (503, Some(seconds)) => println!("   search answers 503, try again in {seconds} s"),

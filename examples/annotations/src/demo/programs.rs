@@ -86,7 +86,7 @@ impl Programs {
         }
         let mut command = Command::new(path);
         for (variable, _) in std::env::vars_os() {
-            // whatever else is said of Elasticsearch is said of the server, and not of the gate
+            // the other variables describe the server itself, and not the gate before it
             if variable.to_str().is_some_and(|name| name.starts_with("ELASTICSEARCH_") || name == "DATABASE_URL_FILE") {
                 command.env_remove(variable);
             }
@@ -104,11 +104,11 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// An error if it has ended by itself.
+    /// An error if it has ended without being told to.
     pub(super) fn still_runs(&mut self) -> anyhow::Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
-            Some(status) => bail!("{} ended by itself: {status}", self.name),
+            Some(status) => bail!("{} ended unexpectedly: {status}", self.name),
         }
     }
 

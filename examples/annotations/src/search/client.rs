@@ -14,7 +14,7 @@ use super::Ask;
 use super::query::query;
 
 /// How long a search may take, the connection included: a reader who waits longer has gone, and a
-/// cluster that is away must be said within two seconds.
+/// cluster that is down must be reported within two seconds.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
 /// What was found.
@@ -30,7 +30,7 @@ pub struct Found {
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// Elasticsearch does not answer, or only to say that it cannot; ask again later.
-    #[error("elasticsearch is away: {0}")]
+    #[error("elasticsearch is down: {0}")]
     Away(String),
     /// Elasticsearch does not understand the question, or the service the answer: asking again will not help.
     #[error("elasticsearch and the service do not understand each other: {0}")]
@@ -46,7 +46,7 @@ pub struct SearchClient {
 
 impl SearchClient {
     /// A client for the readers' alias. It connects with the first search, so the service starts
-    /// also while Elasticsearch is away.
+    /// also while Elasticsearch is down.
     pub fn new(settings: &ElasticsearchSettings, alias: String) -> anyhow::Result<Self> {
         let mut transport = TransportBuilder::new(SingleNodeConnectionPool::new(Url::parse(&settings.url)?))
             // a proxy from the environment would see every search

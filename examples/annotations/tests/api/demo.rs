@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 #[tokio::test(flavor = "multi_thread")]
 async fn interrupted_it_ends_its_programs_and_drops_what_it_made() {
     let mut demo = Demo::start().await;
-    demo.until("2. Elasticsearch is away").await;
+    demo.until("2. Elasticsearch is down").await;
     let programs = demo.programs();
     assert_eq!(programs.len(), 2, "the service and the worker");
     assert!(demo.is_there().await);
@@ -39,20 +39,20 @@ async fn interrupted_it_ends_its_programs_and_drops_what_it_made() {
 #[tokio::test(flavor = "multi_thread")]
 async fn when_its_worker_dies_it_says_so_fails_and_drops_what_it_made() {
     let mut demo = Demo::start().await;
-    demo.until("2. Elasticsearch is away").await;
+    demo.until("2. Elasticsearch is down").await;
     let worker = demo.programs().into_iter().find(|pid| command_line(*pid).contains("worker")).unwrap();
     signal("-KILL", worker).await;
     let left = demo.left();
     let (code, _, stderr) = demo.end().await;
     assert_eq!(code, Some(2), "{stderr}");
-    assert!(stderr.contains("catchword ended by itself"), "{stderr}");
+    assert!(stderr.contains("catchword ended unexpectedly"), "{stderr}");
     left.is_nothing().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_document_too_many_is_a_disagreement_and_exit_code_1() {
     let mut demo = Demo::start().await;
-    demo.until("2. Elasticsearch is away").await;
+    demo.until("2. Elasticsearch is down").await;
     // a document that nobody saved, past catchword
     let path = format!("{}annotation-000001/_doc/stranger?version=2&version_type=external", demo.prefix);
     let put = client()

@@ -1,4 +1,4 @@
-//! A server is away: what is saved is saved, what cannot be answered says so, and afterwards everything is found.
+//! A server is down: what is saved is saved, what cannot be answered says so, and afterwards everything is found.
 
 use std::time::Duration;
 
@@ -143,6 +143,6 @@ fn is_away(answer: &Answer, within: Duration) {
     assert_eq!(answer.status, 503, "{}", answer.body);
     let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&seconds));
-    assert!(answer.body["error"].as_str().unwrap().contains("away for the moment"), "{}", answer.body);
+    assert!(answer.body["error"].as_str().unwrap().contains("down for the moment"), "{}", answer.body);
     assert!(answer.took < within, "took {:?}", answer.took);
 }

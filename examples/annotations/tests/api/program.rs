@@ -126,7 +126,7 @@ async fn it_starts_while_elasticsearch_is_away_and_writes_succeed() {
     let search = send(&client(), &running.url, "GET", "/api/search", None).await;
     assert_eq!(search.status, 503);
     world.gate.open();
-    eventually("the direct path begins by itself", async || {
+    eventually("the direct path begins automatically", async || {
         let body = annotation(json!({})).to_string().into();
         let saved = send(&client(), &running.url, "POST", "/api/annotations", Some(body)).await;
         saved.header("catchword-direct") == Some("indexed")

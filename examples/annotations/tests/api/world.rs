@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
-/// Jobs are due at once; the tick matters only to a program that runs the loop by itself.
+/// Jobs are due at once; the tick matters only to a program that runs the loop itself.
 pub const AT_ONCE: Clock = Clock::Fast { delay: "0s", tick: "* * * * * *" };
 
 /// Annotations of others, on other pages: no test is about them.
@@ -97,7 +97,7 @@ impl World {
         send(&self.client, &self.service.url, method, path, body).await
     }
 
-    /// Saves an annotation, which must succeed; returns its id. What `more` names is said, the rest is anything.
+    /// Saves an annotation, which must succeed; returns its id. `more` gives some fields; the rest is anything.
     pub async fn save(&self, more: Value) -> String {
         let saved = self.send("POST", "/api/annotations", Some(annotation(more))).await;
         assert_eq!(saved.status, 201, "{}", saved.body);
