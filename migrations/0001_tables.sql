@@ -29,6 +29,7 @@ create table catchword.collection (
   definition      text not null,
   targets         text[] not null default '{}',
   broken_at       timestamptz,
+  repaired        bigint not null default 0,
   attached_at     timestamptz not null default now()
 );
 comment on table  catchword.collection is 'a table, its view and its index';
@@ -40,7 +41,7 @@ comment on column catchword.collection.revision_column is 'the column that the t
 comment on column catchword.collection.view is 'the quoted name of the view (key, revision, body) whose rows are the documents';
 comment on column catchword.collection.floor is 'the least revision a document of this collection has';
 comment on column catchword.collection.floor_view is 'digest of the view''s definition when the floor was drawn';
-comment on column catchword.collection.filled_view is 'digest of the oldest definition of the view that documents may have been built with';
+comment on column catchword.collection.filled_view is 'digest of the definition of the view that all documents were built with; null: of several, until reindex --all --anew';
 comment on column catchword.collection.watch is 'if not empty: an update that changes none of these columns is passed over';
 comment on column catchword.collection.touches is 'related tables whose changes touch rows of this one';
 comment on column catchword.collection.unwatched is 'tables that the view reads and that are not watched on purpose: documents may be older than these';
@@ -50,6 +51,7 @@ comment on column catchword.collection.delay_seconds is 'how long a job waits, s
 comment on column catchword.collection.definition is 'digest of what was attached; equal means nothing to do';
 comment on column catchword.collection.targets is 'the indices that must all agree, the readers'' first: one, until a rebuild makes it two';
 comment on column catchword.collection.broken_at is 'since when its triggers, columns or tables are not as they must be; when they are again, an audit finds what was missed';
+comment on column catchword.collection.repaired is 'keys that audits scheduled for repair whose results are cleared away';
 comment on column catchword.collection.attached_at is 'when the triggers were last put in place';
 
 -- A domain and not a check of the table: that is read anew by every statement that inserts, which cost a quarter of all that scheduling
@@ -154,6 +156,8 @@ comment on column catchword.record.collection is 'the collection the key belongs
 comment on column catchword.record.key is 'canonical text of the key';
 comment on column catchword.record.revision is 'odd: the version of the tombstone, the row was deleted; even: the least version of the row, it was touched';
 comment on column catchword.record.recorded_at is 'when; the sweep goes by it';
+-- The sweep goes by age.
+create index record_age on catchword.record (collection, recorded_at, key);
 
 create table catchword.pause (
   collection text primary key,
@@ -166,96 +170,6 @@ comment on column catchword.pause.collection is 'what is paused';
 comment on column catchword.pause.since is 'since when';
 comment on column catchword.pause.by is 'by whom';
 comment on column catchword.pause.reason is 'why';
-
-create table catchword.reindex (
-  id          bigint generated always as identity primary key,
-  collection  text not null references catchword.collection (name) on delete cascade,
-  scope       text,
-  value       text,
-  period_from timestamptz,
-  period_to   timestamptz,
-  keys        text[],
-  hidden      boolean not null,
-  anew        boolean not null,
-  priority    integer not null,
-  tag         text not null,
-  base        timestamptz not null,
-  view        text,
-  cursor      text,
-  scheduled   bigint not null default 0,
-  started_at  timestamptz not null default now(),
-  started_by  text not null default session_user,
-  finished_at timestamptz
-);
-comment on table  catchword.reindex is 'each reindex and how far it came; an unfinished one can be resumed';
-comment on column catchword.reindex.id is 'names it on the command line';
-comment on column catchword.reindex.collection is 'what is reindexed';
-comment on column catchword.reindex.scope is 'the scope''s name, if it has one';
-comment on column catchword.reindex.value is 'the scope''s value';
-comment on column catchword.reindex.period_from is 'beginning of the period, included';
-comment on column catchword.reindex.period_to is 'end of the period, excluded';
-comment on column catchword.reindex.keys is 'the keys that were named one by one';
-comment on column catchword.reindex.hidden is 'also keys that the view does not return';
-comment on column catchword.reindex.anew is 'write even what agrees';
-comment on column catchword.reindex.priority is 'of its jobs: 100 part, 1000 whole';
-comment on column catchword.reindex.tag is 'of its jobs';
-comment on column catchword.reindex.base is 'enqueued_at of its first job; fixed once, so that bulks interleave';
-comment on column catchword.reindex.view is 'everything: the collection''s floor_view when it began';
-comment on column catchword.reindex.cursor is 'the last key scheduled';
-comment on column catchword.reindex.scheduled is 'how many so far';
-comment on column catchword.reindex.started_at is 'when it was asked for';
-comment on column catchword.reindex.started_by is 'by whom';
-comment on column catchword.reindex.finished_at is 'when its last job was scheduled';
-
-create table catchword.worker (
-  id          uuid primary key,
-  host        text not null,
-  version     text not null,
-  collections text[] not null,
-  blocked     jsonb not null default '{}',
-  breaker     text not null default 'closed',
-  started_at  timestamptz not null default now(),
-  seen_at     timestamptz not null default now(),
-  passed_at   timestamptz
-);
-comment on table  catchword.worker is 'one row per worker, renewed at each tick';
-comment on column catchword.worker.id is 'drawn when the worker starts';
-comment on column catchword.worker.host is 'where it runs';
-comment on column catchword.worker.version is 'of the binary';
-comment on column catchword.worker.collections is 'what it serves';
-comment on column catchword.worker.blocked is 'collections it cannot work on, and why';
-comment on column catchword.worker.breaker is 'closed, or why and since when requests to Elasticsearch are held back';
-comment on column catchword.worker.started_at is 'when it started';
-comment on column catchword.worker.seen_at is 'its last sign of life';
-comment on column catchword.worker.passed_at is 'when a pass of it last succeeded';
-
-create table catchword.installation (
-  only_one          boolean primary key default true constraint installation_is_one check (only_one),
-  id                uuid not null default gen_random_uuid(),
-  previous_id       uuid,
-  database_oid      oid,
-  relation_oid      oid,
-  system_identifier bigint,
-  timeline          integer,
-  started_at        timestamptz,
-  last_revision     bigint,
-  seen_at           timestamptz,
-  doubt             text
-);
-comment on table  catchword.installation is 'who we are: an index carries this id, so that staging never writes to production';
-comment on column catchword.installation.only_one is 'holds the table to one row';
-comment on column catchword.installation.id is 'written into the _meta of every index';
-comment on column catchword.installation.previous_id is 'while indices are taken over from the database that this one is a copy of: its id';
-comment on column catchword.installation.database_oid is 'of the database, as last seen; a copy has another, and so has a database that was put back';
-comment on column catchword.installation.relation_oid is 'of this table, as last seen; it changes when a dump is put back into the same database';
-comment on column catchword.installation.system_identifier is 'of the server, as last seen';
-comment on column catchword.installation.timeline is 'of the server, as last seen; it changes with a failover or a restore';
-comment on column catchword.installation.started_at is 'when the server was started, as last seen; a copy that was put back shows by nothing else';
-comment on column catchword.installation.last_revision is 'of the sequence, as last seen';
-comment on column catchword.installation.seen_at is 'when that was';
-comment on column catchword.installation.doubt is 'why numbers may have been given twice, noticed elsewhere; the next tick raises the sequence for it';
-insert into catchword.installation (database_oid, relation_oid)
-select d.oid, 'catchword.installation'::regclass from pg_catalog.pg_database d where d.datname = current_database();
 
 -- Whoever must be alone locks a row here. A row and not an advisory lock: that can be taken by every role that may connect, and a lock on
 -- a row takes a right to change it.

@@ -1,4 +1,4 @@
-//! Schedules many jobs by SQL, and indexes nothing itself. The work is `migrations/0004_reindex.sql`; here are the calls.
+//! Schedules many jobs by SQL, and indexes nothing itself. The work is `migrations/0006_reindex.sql`; here are the calls.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,5 +1,29 @@
 -- What a worker asks at each tick, in one question: an idle one costs the server next to nothing, however many collections there are.
 
+create table catchword.worker (
+  id          uuid primary key,
+  host        text not null,
+  version     text not null,
+  collections text[] not null,
+  blocked     jsonb not null default '{}',
+  breaker     text not null default 'closed',
+  started_at  timestamptz not null default now(),
+  seen_at     timestamptz not null default now(),
+  passed_at   timestamptz,
+  trouble     text
+);
+comment on table  catchword.worker is 'one row per worker, renewed at each tick';
+comment on column catchword.worker.id is 'drawn when the worker starts';
+comment on column catchword.worker.host is 'where it runs';
+comment on column catchword.worker.version is 'of the binary';
+comment on column catchword.worker.collections is 'what it serves';
+comment on column catchword.worker.blocked is 'collections it cannot work on, and why';
+comment on column catchword.worker.breaker is 'closed, or why and since when requests to Elasticsearch are held back';
+comment on column catchword.worker.started_at is 'when it started';
+comment on column catchword.worker.seen_at is 'its last sign of life';
+comment on column catchword.worker.passed_at is 'when a pass of it last succeeded';
+comment on column catchword.worker.trouble is 'what its last tick failed of; null: it did not';
+
 -- Whether work moves, whatever the cause: judged by progress, by a clock that no postponement moves. A tick that sees due jobs makes the
 -- row, or a batch of which everything failed; whoever settles, writes or buries takes it away. So a row that grows old means that ticks saw
 -- work and nothing of it moved. To be refused is not to move: where everything is refused, the view or the mapping is at fault.
@@ -13,8 +37,59 @@ comment on column catchword.standstill.collection is 'whose jobs';
 comment on column catchword.standstill.since is 'when a tick first saw due jobs after the last one moved';
 comment on column catchword.standstill.why is 'what a worker knows of the reason';
 
-alter table catchword.worker add column trouble text;
-comment on column catchword.worker.trouble is 'what its last tick failed of; null: it did not';
+-- How fresh search was: the changes that the loop saw in Elasticsearch, by the minute, and how many of them later than the objective says.
+-- `catchword check` judges burn rates from it without Prometheus. Counted by the statement that settles, so it costs no round trip, and
+-- each session has a row of its own, so no batch waits for another's count.
+create table catchword.freshness (
+  minute     timestamptz not null,
+  collection text not null,
+  session    integer not null,
+  changes    bigint not null constraint freshness_counts_something check (changes > 0),
+  slow       bigint not null constraint freshness_slow_are_some check (slow between 0 and changes),
+  primary key (minute, collection, session)
+);
+comment on table  catchword.freshness is 'changes seen in Elasticsearch, by the minute; kept for two days';
+comment on column catchword.freshness.minute is 'the minute in which their jobs were settled';
+comment on column catchword.freshness.collection is 'whose changes';
+comment on column catchword.freshness.session is 'the process id of the session that settled them';
+comment on column catchword.freshness.changes is 'live writes whose job was settled by a look; bulks do not count';
+comment on column catchword.freshness.slow is 'those among them that were seen over 300 seconds after the write';
+
+-- The canary: one row of catchword's own that workers change each minute and watch until search shows it. It is attached like any
+-- table, so it goes the whole way, and there is a signal of freshness where nobody writes.
+create table catchword.canary (
+  id                 integer primary key default 1 constraint canary_is_one check (id = 1),
+  beat               bigint not null default 0,
+  changed_at         timestamptz not null default '-infinity',
+  catchword_revision bigint
+);
+comment on table  catchword.canary is 'one row that workers change each minute, to see it through to search';
+comment on column catchword.canary.id is 'holds the table to one row';
+comment on column catchword.canary.beat is 'how often it was changed';
+comment on column catchword.canary.changed_at is 'when it was last changed';
+comment on column catchword.canary.catchword_revision is 'catchword: revision';
+insert into catchword.canary default values;
+
+create view catchword.canary_document as
+select id as key, catchword_revision as revision, json_build_object('beat', beat) as body from catchword.canary;
+comment on view catchword.canary_document is 'the canary''s document';
+comment on column catchword.canary_document.key is 'always 1';
+comment on column catchword.canary_document.revision is 'of the row';
+comment on column catchword.canary_document.body is 'the beat';
+
+-- However many workers there are, one of them changes it each minute: the others wait for its lock and find it changed.
+create function catchword.stir_canary() returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  stirred bigint;
+begin
+  perform set_config('catchword.tag', 'canary', true), set_config('catchword.delay', '0', true);
+  update catchword.canary set beat = beat + 1, changed_at = now()
+   where changed_at < now() - interval '55 seconds'
+  returning catchword_revision into stirred;
+  return stirred;
+end $$;
+comment on function catchword.stir_canary is 'changes the canary and returns its revision; null: somebody did within the minute';
 
 create function catchword.problems(
   p_collection text, p_table text, p_key text, p_view text,
@@ -112,6 +187,21 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     cross join (select catchword.copy_of() offset 0) as original (name)
 $$;
 comment on function catchword.attached is 'these collections as they are attached now, for a configuration that says so of them';
+
+-- What its triggers rest on was broken, or is whole again. Nobody knows what was written meanwhile: an audit finds it.
+create function catchword.note_broken(p_collection text, p_broken boolean) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if p_broken then
+    update catchword.collection set broken_at = now() where name = p_collection and broken_at is null;
+  else
+    update catchword.collection set broken_at = null where name = p_collection and broken_at is not null;
+    if found then
+      perform catchword.ask_audit(p_collection, false, 'was broken');
+    end if;
+  end if;
+end $$;
+comment on function catchword.note_broken is 'remembers that a collection is broken; when it is not any more, asks for an audit';
 
 -- In the order of their names, and never waiting: two workers that say it at once must not lock each other out.
 create function catchword.note_moved(p_collections text[]) returns void

@@ -72,6 +72,13 @@ begin
 end $$;
 comment on function catchword.rows_of is 'of these keys, those that have a row';
 
+create function catchword.touch_later(p_collection text, p_keys text[], p_enqueued_at timestamptz default now()) returns void
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  insert into catchword.job (name, collection, key, enqueued_at, scheduled_at, priority, tag)
+  select 'touch', p_collection, '=' || k, p_enqueued_at, now() + interval '1 second' * (1 + random()), 1, 'touch' from unnest(p_keys) k
+$$;
+comment on function catchword.touch_later is 'leaves a touch for each of these keys, due in one to two seconds';
+
 -- Rows that could not be locked are touched in a moment, each by a job of its own.
 -- For an audit: what an open touch will come to. One that fails looks at nobody soon, and one that has come past a key does not come back.
 create function catchword.touched_soon(p_collection text, p_keys text[]) returns text[]
@@ -109,13 +116,6 @@ exception when data_exception then
   return p_keys;
 end $$;
 comment on function catchword.touched_soon is 'of these keys, those that have a row to which an open touch has not come yet';
-
-create function catchword.touch_later(p_collection text, p_keys text[], p_enqueued_at timestamptz default now()) returns void
-language sql security definer set search_path = pg_catalog, pg_temp as $$
-  insert into catchword.job (name, collection, key, enqueued_at, scheduled_at, priority, tag)
-  select 'touch', p_collection, '=' || k, p_enqueued_at, now() + interval '1 second' * (1 + random()), 1, 'touch' from unnest(p_keys) k
-$$;
-comment on function catchword.touch_later is 'leaves a touch for each of these keys, due in one to two seconds';
 
 -- Worker: one small step of what changes of related tables left behind. Rows are found now, after the change was committed: a row that
 -- was being inserted at that moment is found too. Several touches of one column go together while their rows fit into one step; a larger
@@ -235,25 +235,6 @@ begin
 end $$;
 comment on function catchword.expand_touches is 'one step: touches rows that refer to changed rows of related tables; slow: it was too much, and why';
 
--- Raising the sequence is the one thing here that can hand out a number twice if done carelessly: one at a time, and never back.
--- Nobody is ahead by 2^52 through lost commits: two thousand years of the jumps below. Such a version was written by somebody else, and to
--- follow it would use up the numbers.
-create function catchword.raise_revision(p_above bigint) returns boolean
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  current bigint;
-begin
-  perform from catchword.turn where what = 'revision' for update;
-  select last_value into current from catchword.revision;
-  if p_above >= least(current + (1::bigint << 52), 1::bigint << 62) then
-    return false;
-  elsif p_above >= current then
-    perform setval('catchword.revision', (p_above + 1000000) / 4 * 4);
-  end if;
-  return true;
-end $$;
-comment on function catchword.raise_revision is 'lifts the sequence above a version seen in Elasticsearch; false: too high to be true';
-
 -- A number for keys that have a document and no row: the record of a delete that nobody recorded. No lock guards a row that is not there,
 -- so the numbers are drawn first and the rows looked for afterwards: whoever updates a row that comes later draws a higher number. Were a
 -- record above two numbers of one row, two documents would have one version.
@@ -278,73 +259,4 @@ begin
 end $$;
 comment on function catchword.record_gone is 'records a new number for keys that have no row';
 
--- After a failover or a restore the server has another timeline, or is another server: commits may be lost and their numbers given
--- again. The sequence jumps far ahead, before anything is written. A copy of the data folder that was put back, and a crash with
--- synchronous_commit off, change neither: all that shows is that the server was started anew, so every start costs a jump, and nobody
--- is alarmed by it. A jump of a fixed width would end at the same number when one backup is put back twice. So it also goes by the
--- clock, 2^20 numbers a second since 2020: more than anybody draws, and below 2^53 for 270 years.
---
--- A database is known by its oid on the server. Put back from a copy or a dump it has another, and its own one, the remembered, is gone: its
--- numbers will be given again. If that one is still there, this database is a copy, and the indices are the other's.
-create function catchword.copy_of() returns text
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select original.datname
-    from catchword.installation i
-    join pg_database mine on mine.datname = current_database() and mine.oid <> i.database_oid
-    join pg_database original on original.oid = i.database_oid
-   where i.system_identifier is null or i.system_identifier = (select system_identifier from pg_control_system())
-$$;
-comment on function catchword.copy_of is 'the database on this server that this one is a copy of; null: it is no copy';
-
-create function catchword.note_server() returns boolean
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  current_system bigint := (select system_identifier from pg_control_system());
-  current_database_oid oid := (select oid from pg_database where datname = current_database());
-  current_timeline integer := ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer;
-  before catchword.installation;
-  current bigint;
-  why text;
-  switched boolean := false;
-begin
-  -- nothing is taken note of in a copy, so that it stays known as one
-  if catchword.copy_of() is not null then
-    return false;
-  end if;
-  select * into before from catchword.installation for update;
-  perform from catchword.turn where what = 'revision' for update;
-  select last_value into current from catchword.revision;
-  if (before.system_identifier, before.timeline) is distinct from (current_system, current_timeline) and before.system_identifier is not null then
-    switched := true;
-    why := format('another server or timeline: %s/%s, was %s/%s', current_system, current_timeline, before.system_identifier, before.timeline);
-  elsif before.database_oid <> current_database_oid then
-    switched := true;
-    why := format('the database was put back: its oid is %s, was %s', current_database_oid, before.database_oid);
-  elsif before.relation_oid <> 'catchword.installation'::regclass then
-    switched := true;
-    why := format('the schema catchword was put back: the oid of its tables is %s, was %s', 'catchword.installation'::regclass::oid, before.relation_oid);
-  elsif current < before.last_revision then
-    switched := true;
-    why := format('the sequence went back: %s, was %s', current, before.last_revision);
-  elsif before.doubt is not null then
-    switched := true;
-    why := before.doubt;
-  elsif before.started_at <> pg_postmaster_start_time() then
-    why := format('the server was started anew: %s, was %s', pg_postmaster_start_time(), before.started_at);
-  end if;
-  if why is not null then
-    perform setval('catchword.revision', greatest(
-      greatest(current, before.last_revision) + case when switched then 1::bigint << 40 else 1::bigint << 32 end,
-      floor(extract(epoch from clock_timestamp() - timestamptz '2020-01-01 00:00:00+00') * (1 << 18))::bigint * 4));
-    insert into catchword.journal (who, what, detail) values ('catchword', 'raise', why);
-  end if;
-  if switched then
-    -- equal numbers may stand for different documents now, and documents for rows that were never committed
-    perform catchword.ask_audit(name, true, 'another server') from catchword.collection;
-  end if;
-  update catchword.installation
-     set database_oid = current_database_oid, relation_oid = 'catchword.installation'::regclass, doubt = null, system_identifier = current_system, timeline = current_timeline, started_at = pg_postmaster_start_time(), seen_at = now(),
-         last_revision = (select last_value from catchword.revision);
-  return switched;
-end $$;
-comment on function catchword.note_server is 'remembers which server this is, and raises the sequence where numbers may be given twice; true: commits may be lost';
+revoke execute on all functions in schema catchword from public;

@@ -53,10 +53,6 @@ comment on column catchword.audit.seen_at is 'its last sign of life';
 comment on column catchword.audit.finished_at is 'when it came to its end';
 create index audit_of_collection on catchword.audit (collection, id);
 
--- Old results are cleared away; what they repaired still counts.
-alter table catchword.collection add column repaired bigint not null default 0;
-comment on column catchword.collection.repaired is 'keys that audits scheduled for repair whose results are cleared away';
-
 -- Results of 90 days are kept, and the last whole one of each collection, however old. What was asked of an index that is no longer there
 -- cannot be finished.
 create function catchword.clear_audits() returns void
@@ -108,13 +104,15 @@ begin
 end $$;
 comment on function catchword.ask_audit is 'asks for an audit with repair of a whole collection; a worker runs it';
 
--- One document of each index is the sentinel: a tombstone whose version is remembered here after Elasticsearch acknowledged it. An index
--- that has a lower one, or none, has lost acknowledged writes; one with another uuid is another index under the old name.
+-- One document of each shard is its sentinel: a tombstone whose version is remembered here after Elasticsearch acknowledged it. All of an
+-- index are under one number. An index that has a lower one, or lacks one, has lost acknowledged writes; one with another uuid is another
+-- index under the old name.
 create table catchword.sentinel (
   collection text not null references catchword.collection (name) on delete cascade,
   target     text not null,
   index_uuid text not null,
   revision   bigint not null constraint sentinel_revision_is_odd check (revision % 2 = 1),
+  documents  integer not null default 1 constraint sentinel_documents_are_some check (documents > 0),
   tried      bigint[] not null default '{}',
   renewed_at timestamptz not null default now(),
   lost_at    timestamptz,
@@ -126,13 +124,11 @@ comment on column catchword.sentinel.collection is 'whose index it is';
 comment on column catchword.sentinel.target is 'the index';
 comment on column catchword.sentinel.index_uuid is 'the uuid of the index, which changes when it is deleted, restored or made anew';
 comment on column catchword.sentinel.revision is 'the version that the index acknowledged';
+comment on column catchword.sentinel.documents is 'how many documents were acknowledged under this version, so that each shard has one';
 comment on column catchword.sentinel.tried is 'numbers that were sent and perhaps not acknowledged, the last ones first: one that the index has and that is not here is of a time that this database has lost';
 comment on column catchword.sentinel.renewed_at is 'when';
 comment on column catchword.sentinel.lost_at is 'when it was last noticed that the index went back';
 comment on column catchword.sentinel.lost is 'what was noticed';
-
--- the sweep goes by age
-create index record_age on catchword.record (collection, recorded_at, key);
 
 -- Records that are old enough to be swept, the oldest first, behind a cursor; none while there is work to do. What becomes of one:
 --   sweep   the delete of a key without a row: its tombstone goes first, then the record

@@ -1,5 +1,45 @@
 -- Reindex schedules jobs and indexes nothing itself. One function makes the query for a scope; identifiers are quoted here, values are bound.
 
+create table catchword.reindex (
+  id          bigint generated always as identity primary key,
+  collection  text not null references catchword.collection (name) on delete cascade,
+  scope       text,
+  value       text,
+  period_from timestamptz,
+  period_to   timestamptz,
+  keys        text[],
+  hidden      boolean not null,
+  anew        boolean not null,
+  priority    integer not null,
+  tag         text not null,
+  base        timestamptz not null,
+  view        text,
+  cursor      text,
+  scheduled   bigint not null default 0,
+  started_at  timestamptz not null default now(),
+  started_by  text not null default session_user,
+  finished_at timestamptz
+);
+comment on table  catchword.reindex is 'each reindex and how far it came; an unfinished one can be resumed';
+comment on column catchword.reindex.id is 'names it on the command line';
+comment on column catchword.reindex.collection is 'what is reindexed';
+comment on column catchword.reindex.scope is 'the scope''s name, if it has one';
+comment on column catchword.reindex.value is 'the scope''s value';
+comment on column catchword.reindex.period_from is 'beginning of the period, included';
+comment on column catchword.reindex.period_to is 'end of the period, excluded';
+comment on column catchword.reindex.keys is 'the keys that were named one by one';
+comment on column catchword.reindex.hidden is 'also keys that the view does not return';
+comment on column catchword.reindex.anew is 'write even what agrees';
+comment on column catchword.reindex.priority is 'of its jobs: 100 part, 1000 whole';
+comment on column catchword.reindex.tag is 'of its jobs';
+comment on column catchword.reindex.base is 'enqueued_at of its first job; fixed once, so that bulks interleave';
+comment on column catchword.reindex.view is 'everything: the collection''s floor_view when it began';
+comment on column catchword.reindex.cursor is 'the last key scheduled';
+comment on column catchword.reindex.scheduled is 'how many so far';
+comment on column catchword.reindex.started_at is 'when it was asked for';
+comment on column catchword.reindex.started_by is 'by whom';
+comment on column catchword.reindex.finished_at is 'when its last job was scheduled';
+
 create function catchword.reindex_column(p_collection catchword.collection, p_column text) returns pg_catalog.pg_attribute
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
