@@ -1,5 +1,20 @@
--- What the worker and operators do by SQL. The functions that write are security definer, so that a worker's role needs no right on
--- the application's tables but to read them. Nobody may call them until grants.sql says so.
+-- What the worker and operators do by SQL. The functions that write are security definer, so that a worker's role
+-- needs no right on the application's tables but to read them. Nobody may call them until grants.sql says so.
+
+-- The first enqueued_at of a bulk: among what is due and was never refused, so that bulks of one priority interleave
+-- one by one.
+create function catchword.bulk_base(p_collection text, p_priority integer) returns timestamptz
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(
+    (select least(enqueued_at, now()) from catchword.job
+      where collection = p_collection and priority = p_priority and name = 'index'
+        and scheduled_at <= now() and attempts = 0
+        and not exists (select from catchword.pause where pause.collection = p_collection)
+      order by enqueued_at, id limit 1),
+    now());
+$$;
+comment on function catchword.bulk_base
+  is 'where a bulk begins in the walk, so that it interleaves with the bulks before it';
 
 create function catchword.schedule(
   p_collection text, p_keys text[], p_tag text default 'manual', p_priority integer default 1, p_delay interval default '0'
@@ -25,9 +40,10 @@ begin
 end $$;
 comment on function catchword.schedule is 'schedules keys by hand, from any language';
 
--- A new number for rows, without writing to them: a trigger of the table would fire, and it is not ours. A row is locked, a number is drawn
--- under that lock, and the number is recorded: whoever writes the row later draws a higher one. Rows are locked in the order of their keys;
--- one that somebody else holds is passed over, and the caller meets it again. It leaves no job: the caller does.
+-- A new number for rows, without writing to them: a trigger of the table would fire, and it is not ours. A row is
+-- locked, a number is drawn under that lock, and the number is recorded: whoever writes the row later draws a higher
+-- one. Rows are locked in the order of their keys; one that somebody else holds is passed over, and the caller meets
+-- it again. It leaves no job: the caller does.
 create function catchword.draw(p_collection text, p_keys text[]) returns text[]
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -38,7 +54,7 @@ begin
   execute format(
     'select array(select locked.key::text from (
        select t.%2$I as key from only %1$s t where t.%2$I = any($1::text[]::%3$s[]) order by t.%2$I for no key update skip locked) as locked)',
-    catchword.source_name(col), col.key_column, col.key_type)
+    catchword.full_name(col.source), col.key_column, col.key_type)
     into locked_keys using p_keys;
   -- whatever is recorded by now lies below the numbers that are drawn next
   delete from catchword.record r using (
@@ -47,7 +63,8 @@ begin
   insert into catchword.record (collection, key, revision) select p_collection, k, nextval('catchword.revision') from unnest(locked_keys) k;
   return locked_keys;
 end $$;
-comment on function catchword.draw is 'draws and records a new number for rows; returns the keys of those that it could lock';
+comment on function catchword.draw
+  is 'draws and records a new number for rows; returns the keys of those that it could lock';
 
 create function catchword.touch(p_collection text, p_keys text[]) returns text[]
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -57,7 +74,8 @@ begin
   insert into catchword.job (collection, key, priority, tag) select p_collection, k, 1, 'touch' from unnest(drawn_keys) k;
   return drawn_keys;
 end $$;
-comment on function catchword.touch is 'gives rows a new version, and a job each; returns the keys of those that it could lock';
+comment on function catchword.touch
+  is 'gives rows a new version, and a job each; returns the keys of those that it could lock';
 
 create function catchword.rows_of(p_collection text, p_keys text[]) returns text[]
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -66,7 +84,7 @@ declare
   found_keys text[];
 begin
   select * into strict col from catchword.collection where name = p_collection;
-  execute format('select array(select t.%2$I::text from only %1$s t where t.%2$I = any($1::text[]::%3$s[]))', catchword.source_name(col), col.key_column, col.key_type)
+  execute format('select array(select t.%2$I::text from only %1$s t where t.%2$I = any($1::text[]::%3$s[]))', catchword.full_name(col.source), col.key_column, col.key_type)
     into found_keys using p_keys;
   return found_keys;
 end $$;
@@ -79,8 +97,8 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.touch_later is 'leaves a touch for each of these keys, due in one to two seconds';
 
--- Rows that could not be locked are touched in a moment, each by a job of its own.
--- For an audit: what an open touch will come to. One that fails looks at nobody soon, and one that has come past a key does not come back.
+-- Rows that could not be locked are touched in a moment, each by a job of its own. For an audit: what an open touch
+-- will come to. One that fails looks at nobody soon, and one that has come past a key does not come back.
 create function catchword.touched_soon(p_collection text, p_keys text[]) returns text[]
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -105,7 +123,7 @@ begin
      where attrelid = col.source and attname = relation and attnum > 0 and not attisdropped;
     if found then
       execute format('select array(select t.%2$I::text from only %1$s t where t.%2$I = any($1::text[]::%3$s[]) and t.%4$I %6$s any($2::text[]::%5$s[]) and ($3 is null or t.%2$I > $3::%3$s))',
-                     catchword.source_name(col), col.key_column, col.key_type, relation, relation_type, equals)
+                     catchword.full_name(col.source), col.key_column, col.key_type, relation, relation_type, equals)
         into reached using p_keys, open_touches.related_values, open_touches.behind;
       all_reached := all_reached || reached;
     end if;
@@ -115,12 +133,14 @@ exception when data_exception then
   -- a value that is not of the column's type: the step that meets it will say so
   return p_keys;
 end $$;
-comment on function catchword.touched_soon is 'of these keys, those that have a row to which an open touch has not come yet';
+comment on function catchword.touched_soon
+  is 'of these keys, those that have a row to which an open touch has not come yet';
 
--- Worker: one small step of what changes of related tables left behind. Rows are found now, after the change was committed: a row that
--- was being inserted at that moment is found too. Several touches of one column go together while their rows fit into one step; a larger
--- one goes alone, behind its cursor. Where even that is too slow, because no index serves the column, the table is walked in the order of
--- its keys: so each step is bounded, and the last one comes.
+-- Worker: one small step of what changes of related tables left behind. Rows are found now, after the change was
+-- committed: a row that was being inserted at that moment is found too. Several touches of one column go together
+-- while their rows fit into one step; a larger one goes alone, behind its cursor. Where even that is too slow, because
+-- no index serves the column, the table is walked in the order of its keys: so each step is bounded, and the last one
+-- comes.
 create function catchword.expand_touches(p_collection text, p_rows integer, out jobs integer, out touched integer, out slow text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -168,18 +188,18 @@ begin
     select format_type(atttypid, -1), catchword.equality(atttypid) into relation_type, equals from pg_catalog.pg_attribute
      where attrelid = col.source and attname = relation and attnum > 0 and not attisdropped;
     if not found then
-      raise exception 'table % has no column %', catchword.source_name(col), relation;
+      raise exception 'table % has no column %', catchword.full_name(col.source), relation;
     end if;
     if walked then
       execute format('select array_agg(page.key order by page.n) filter (where page.refers), (array_agg(page.key order by page.n))[$4]
          from (select t.%2$I::text as key, t.%4$I %6$s any($1::text[]::%5$s[]) as refers, row_number() over (order by t.%2$I) as n
                  from only %1$s t where ($2 is null or t.%2$I > $2::%3$s) order by t.%2$I limit $3) as page',
-        catchword.source_name(col), col.key_column, col.key_type, relation, relation_type, equals)
+        catchword.full_name(col.source), col.key_column, col.key_type, relation, relation_type, equals)
         into found_keys, last_key using related_values, behind, p_rows * 10, p_rows * 10;
       found_keys := coalesce(found_keys, '{}');
     else
       execute format('select array(select t.%2$I::text from only %1$s t where t.%4$I %6$s any($1::text[]::%5$s[]) and ($2 is null or t.%2$I > $2::%3$s) order by t.%2$I limit $3)',
-                     catchword.source_name(col), col.key_column, col.key_type, relation, relation_type, equals)
+                     catchword.full_name(col.source), col.key_column, col.key_type, relation, relation_type, equals)
         into found_keys using related_values, behind, p_rows + 1;
       last_key := case when cardinality(found_keys) > p_rows then found_keys[p_rows] end;
       if last_key is not null and jobs > 1 then
@@ -192,7 +212,8 @@ begin
     drawn_keys := catchword.draw(p_collection, found_keys);
   exception
     when query_canceled or lock_not_available or deadlock_detected or serialization_failure then
-      -- nobody's fault: a lock, or more than could be done in the time. It is tried again with fewer rows, and nothing is charged
+      -- nobody's fault: a lock, or more than could be done in the time. It is tried again with fewer rows, and nothing
+      -- is charged
       get stacked diagnostics slow = message_text;
       update catchword.job set last_error = left(slow, 300), scheduled_at = now() + interval '5 seconds' * (1 + random()),
              -- so few rows, and still too slow: it is the finding
@@ -233,11 +254,12 @@ begin
     update catchword.job set cursor = case when walked then '~' else '=' end || last_key, last_error = null where id = any(ids);
   end if;
 end $$;
-comment on function catchword.expand_touches is 'one step: touches rows that refer to changed rows of related tables; slow: it was too much, and why';
+comment on function catchword.expand_touches
+  is 'one step: touches rows that refer to changed rows of related tables; slow: it was too much, and why';
 
--- A number for keys that have a document and no row: the record of a delete that nobody recorded. No lock guards a row that is not there,
--- so the numbers are drawn first and the rows looked for afterwards: whoever updates a row that comes later draws a higher number. Were a
--- record above two numbers of one row, two documents would have one version.
+-- A number for keys that have a document and no row: the record of a delete that nobody recorded. No lock guards a row
+-- that is not there, so the numbers are drawn first and the rows looked for afterwards: whoever updates a row that
+-- comes later draws a higher number. Were a record above two numbers of one row, two documents would have one version.
 create function catchword.record_gone(p_collection text, p_keys text[]) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -252,7 +274,7 @@ begin
     'insert into catchword.record (collection, key, revision)
      select $1, gone.key, gone.revision from (select g.key, g.revision, %4$s as fits from unnest($2, $3) as g (key, revision)) as gone
       where not exists (select from only %1$s t where t.%2$I = case when gone.fits then gone.key::%3$s end)',
-    catchword.source_name(col), col.key_column, col.key_type, catchword.key_condition(col.key_type, 'g.key'))
+    catchword.full_name(col.source), col.key_column, col.key_type, catchword.key_condition(col.key_type, 'g.key'))
     using p_collection, gone_keys, numbers;
   get diagnostics recorded = row_count;
   return recorded;

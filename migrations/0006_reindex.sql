@@ -1,4 +1,5 @@
--- Reindex schedules jobs and indexes nothing itself. One function makes the query for a scope; identifiers are quoted here, values are bound.
+-- Reindex schedules jobs and indexes nothing itself. One function makes the query for a scope; identifiers are quoted
+-- here, values are bound.
 
 create table catchword.reindex (
   id          bigint generated always as identity primary key,
@@ -72,7 +73,7 @@ declare
   conditions text := '';
 begin
   select * into strict col from catchword.collection where name = r.collection;
-  source_name := catchword.source_name(col);
+  source_name := catchword.full_name(col.source);
   -- $1 value, $2 from, $3 to, $4 keys, $5 cursor
   if r.keys is not null and r.hidden then
     -- keys named one by one are taken as they are, also where the row is gone
@@ -183,7 +184,8 @@ begin
   returning id into new_id;
   return new_id;
 end $$;
-comment on function catchword.reindex_start is 'writes down what is to be reindexed; reindex_chunk then does it piece by piece';
+comment on function catchword.reindex_start
+  is 'writes down what is to be reindexed; reindex_chunk then does it piece by piece';
 
 create function catchword.reindex_count(p_id bigint) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -240,7 +242,8 @@ begin
   end if;
   return picked;
 end $$;
-comment on function catchword.reindex_chunk is 'schedules the next keys of a reindex; fewer than asked for: it was the last chunk';
+comment on function catchword.reindex_chunk
+  is 'schedules the next keys of a reindex; fewer than asked for: it was the last chunk';
 
 create function catchword.reindex(
   p_collection text, p_scope text default null, p_value text default null,
@@ -259,7 +262,8 @@ begin
   select scheduled into total from catchword.reindex where id = new_id;
   return total;
 end $$;
-comment on function catchword.reindex is 'schedules a scope in the caller''s one transaction; for large ones: reindex_start, then call run_reindex';
+comment on function catchword.reindex
+  is 'schedules a scope in the caller''s one transaction; for large ones: reindex_start, then call run_reindex';
 
 create function catchword.reindex_goes_on(p_id bigint, p_chunk integer) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -271,8 +275,8 @@ begin
 end $$;
 comment on function catchword.reindex_goes_on is 'schedules the next keys of a reindex; false: they were the last';
 
--- A procedure can commit: each chunk its own short transaction, however large the scope. One that commits cannot have a path of its own, so
--- there is nothing in it that is looked up.
+-- A procedure can commit: each chunk its own short transaction, however large the scope. One that commits cannot have
+-- a path of its own, so there is nothing in it that is looked up.
 create procedure catchword.run_reindex(p_id bigint, p_chunk integer default null)
 language plpgsql as $$
 begin
@@ -280,7 +284,8 @@ begin
     commit;
   end loop;
 end $$;
-comment on procedure catchword.run_reindex is 'schedules a reindex chunk by chunk, committing in between; harmless to repeat';
+comment on procedure catchword.run_reindex
+  is 'schedules a reindex chunk by chunk, committing in between; harmless to repeat';
 
 -- nobody calls a function of this schema without a grant: see grants.sql
 revoke execute on all functions in schema catchword from public;

@@ -1,4 +1,5 @@
--- The audit: compares everything, both ways. What it found is kept, and how far it came, so that one that was cut short goes on.
+-- The audit: compares everything, both ways. What it found is kept, and how far it came, so that one that was cut
+-- short goes on.
 
 create table catchword.audit (
   id            bigint generated always as identity primary key,
@@ -35,11 +36,13 @@ comment on column catchword.audit.repair is 'what differs is scheduled';
 comment on column catchword.audit.content is 'documents are compared too where the versions agree';
 comment on column catchword.audit.since is 'only rows of the period since then';
 comment on column catchword.audit.sample is 'the share of keys that is looked at';
-comment on column catchword.audit.content_share is 'if documents are not all compared: the share of keys whose documents are, others each time';
+comment on column catchword.audit.content_share
+  is 'if documents are not all compared: the share of keys whose documents are, others each time';
 comment on column catchword.audit.reason is 'why: operator, schedule, rebuild, …';
 comment on column catchword.audit.asked_at is 'when it was asked for; what it verifies is what was committed before';
 comment on column catchword.audit.asked_by is 'by whom';
-comment on column catchword.audit.stage is 'rows: keys of the table; records: keys of deletes; documents: what each index shows to readers';
+comment on column catchword.audit.stage
+  is 'rows: keys of the table; records: keys of deletes; documents: what each index shows to readers';
 comment on column catchword.audit.target is 'documents: which of the indices, from 0';
 comment on column catchword.audit.cursor is 'the last key, or the place in the point in time';
 comment on column catchword.audit.point_in_time is 'documents: the point in time that is walked';
@@ -53,8 +56,8 @@ comment on column catchword.audit.seen_at is 'its last sign of life';
 comment on column catchword.audit.finished_at is 'when it came to its end';
 create index audit_of_collection on catchword.audit (collection, id);
 
--- Results of 90 days are kept, and the last whole one of each collection, however old. What was asked of an index that is no longer there
--- cannot be finished.
+-- Results of 90 days are kept, and the last whole one of each collection, however old. What was asked of an index that
+-- is no longer there cannot be finished.
 create function catchword.clear_audits() returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
   with cleared as (
@@ -68,9 +71,11 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
     from (select collection, sum(scheduled)::bigint as scheduled from cleared group by collection) as s
    where c.name = s.collection and s.scheduled > 0;
 $$;
-comment on function catchword.clear_audits is 'clears old results of audits away, and keeps the sum of what they repaired';
+comment on function catchword.clear_audits
+  is 'clears old results of audits away, and keeps the sum of what they repaired';
 
--- Keys as they are, not cast to the key's type: an id that cannot be a key has a document all the same, and the loop sees it gone.
+-- Keys as they are, not cast to the key's type: an id that cannot be a key has a document all the same, and the loop
+-- sees it gone.
 create function catchword.schedule_audit(p_collection text, p_keys text[], p_base timestamptz, p_before bigint) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
   insert into catchword.job (collection, key, enqueued_at, priority, tag)
@@ -79,8 +84,8 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.schedule_audit is 'schedules what an audit found, spaced like a reindex of a part';
 
--- Whoever learns that something may have happened behind the queue's back asks for an audit; a worker runs it. One that is asked for
--- already and has not begun is as good.
+-- Whoever learns that something may have happened behind the queue's back asks for an audit; a worker runs it. One
+-- that is asked for already and has not begun is as good.
 create function catchword.ask_audit(p_collection text, p_content boolean, p_reason text) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -92,7 +97,8 @@ begin
      and a.reason not in ('operator', 'rebuild')
    order by a.id limit 1;
   if not found then
-    -- the one of each day looks into some documents too: a hundredth, and 1,000 at least, which is most of them where there are few
+    -- the one of each day looks into some documents too: a hundredth, and 1,000 at least, which is most of them where
+    -- there are few
     insert into catchword.audit (collection, targets, whole, repair, content, content_share, reason, base)
     select c.name, c.targets, true, true, p_content,
            case when p_reason = 'schedule' and not p_content then (select least(1, greatest(0.01, 1000 / greatest(r.reltuples, 1))) from pg_class r where r.oid = c.source) end,
@@ -104,9 +110,9 @@ begin
 end $$;
 comment on function catchword.ask_audit is 'asks for an audit with repair of a whole collection; a worker runs it';
 
--- One document of each shard is its sentinel: a tombstone whose version is remembered here after Elasticsearch acknowledged it. All of an
--- index are under one number. An index that has a lower one, or lacks one, has lost acknowledged writes; one with another uuid is another
--- index under the old name.
+-- One document of each shard is its sentinel: a tombstone whose version is remembered here after Elasticsearch
+-- acknowledged it. All of an index are under one number. An index that has a lower one, or lacks one, has lost
+-- acknowledged writes; one with another uuid is another index under the old name.
 create table catchword.sentinel (
   collection text not null references catchword.collection (name) on delete cascade,
   target     text not null,
@@ -119,18 +125,24 @@ create table catchword.sentinel (
   lost       text,
   primary key (collection, target)
 );
-comment on table  catchword.sentinel is 'what was last acknowledged by each index, so that one that went back is noticed';
+comment on table  catchword.sentinel
+  is 'what was last acknowledged by each index, so that one that went back is noticed';
 comment on column catchword.sentinel.collection is 'whose index it is';
 comment on column catchword.sentinel.target is 'the index';
-comment on column catchword.sentinel.index_uuid is 'the uuid of the index, which changes when it is deleted, restored or made anew';
+comment on column catchword.sentinel.index_uuid
+  is 'the uuid of the index, which changes when it is deleted, restored or made anew';
 comment on column catchword.sentinel.revision is 'the version that the index acknowledged';
-comment on column catchword.sentinel.documents is 'how many documents were acknowledged under this version, so that each shard has one';
-comment on column catchword.sentinel.tried is 'numbers that were sent and perhaps not acknowledged, the last ones first: one that the index has and that is not here is of a time that this database has lost';
+comment on column catchword.sentinel.documents
+  is 'how many documents were acknowledged under this version, so that each shard has one';
+comment on column catchword.sentinel.tried
+  is 'numbers that were sent and perhaps not acknowledged, the last ones first: one that the index has and that is '
+     'not here is of a time that this database has lost';
 comment on column catchword.sentinel.renewed_at is 'when';
 comment on column catchword.sentinel.lost_at is 'when it was last noticed that the index went back';
 comment on column catchword.sentinel.lost is 'what was noticed';
 
--- Records that are old enough to be swept, the oldest first, behind a cursor; none while there is work to do. What becomes of one:
+-- Records that are old enough to be swept, the oldest first, behind a cursor; none while there is work to do. What
+-- becomes of one:
 --   sweep   the delete of a key without a row: its tombstone goes first, then the record
 --   forget  a higher record, the row's own number or the floor has passed it, or it is the touch of a row that is gone: nothing needs it
 --   keep    the row lies below it: without it the row's version would fall
@@ -160,14 +172,15 @@ begin
               order by r.recorded_at, r.key limit $5) as d
        left join lateral (select greatest(coalesce(t.%5$I, 0), $6) as revision from only %1$s t where t.%2$I = case when d.fits then d.key::%3$s end) as row_at on true
       order by d.recorded_at, d.key',
-    catchword.source_name(col), col.key_column, col.key_type, catchword.key_condition(col.key_type, 'r.key'), col.revision_column)
+    catchword.full_name(col.source), col.key_column, col.key_type, catchword.key_condition(col.key_type, 'r.key'), col.revision_column)
     using p_collection, p_seconds, p_after, p_after_key, p_limit, col.floor;
 end $$;
-comment on function catchword.old_records is 'records that are old enough to be swept, and what becomes of each; none while there is work to do';
+comment on function catchword.old_records
+  is 'records that are old enough to be swept, and what becomes of each; none while there is work to do';
 
--- A record goes after its tombstone, and all that lie below it. One that came meanwhile, by another delete of its key, is higher and stays;
--- and so does one below which a row has come: an insert that was open for all that time. One that somebody holds is for another time: the
--- application must never wait for a sweep.
+-- A record goes after its tombstone, and all that lie below it. One that came meanwhile, by another delete of its key,
+-- is higher and stays; and so does one below which a row has come: an insert that was open for all that time. One that
+-- somebody holds is for another time: the application must never wait for a sweep.
 create function catchword.forget_records(p_collection text, p_keys text[], p_revisions bigint[]) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -184,14 +197,15 @@ begin
              or not exists (select from only %1$s t where t.%2$I = case when swept.fits then swept.key::%3$s end and greatest(t.%5$I, $4) < swept.revision))
         for update of o skip locked) as free
       where d.collection = $1 and d.key = free.key and d.revision = free.revision',
-    catchword.source_name(col), col.key_column, col.key_type, catchword.key_condition(col.key_type, 's.key'), col.revision_column)
+    catchword.full_name(col.source), col.key_column, col.key_type, catchword.key_condition(col.key_type, 's.key'), col.revision_column)
     using p_collection, p_keys, p_revisions, col.floor;
   get diagnostics forgotten = row_count;
   return forgotten;
 end $$;
 comment on function catchword.forget_records is 'forgets numbers that nothing needs any more';
 
--- Those that are kept are looked at again when they are that old again: a sweep that met them each time would never rest.
+-- Those that are kept are looked at again when they are that old again: a sweep that met them each time would never
+-- rest.
 create function catchword.keep_records(p_collection text, p_keys text[], p_revisions bigint[]) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
   update catchword.record d set recorded_at = now()

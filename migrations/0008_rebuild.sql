@@ -1,5 +1,5 @@
--- Rebuilding an index: a second one, filled through the queue and swapped in. Each stage is written down before it begins, so that a
--- rebuild that was cut short goes on where it was; what it does to Elasticsearch can be done twice.
+-- Rebuilding an index: a second one, filled through the queue and swapped in. Each stage is written down before it
+-- begins, so that a rebuild that was cut short goes on where it was; what it does to Elasticsearch can be done twice.
 
 create table catchword.rebuild (
   id           bigint generated always as identity primary key,
@@ -21,12 +21,14 @@ create table catchword.rebuild (
 comment on table  catchword.rebuild is 'each rebuild of an index, and how far it came';
 comment on column catchword.rebuild.id is 'the index carries it';
 comment on column catchword.rebuild.collection is 'whose index is rebuilt';
-comment on column catchword.rebuild.stage is 'create, fill, drain, verify, swap, keep, drop, done; back: the swap undone; abort, aborted';
+comment on column catchword.rebuild.stage
+  is 'create, fill, drain, verify, swap, keep, drop, done; back: the swap undone; abort, aborted';
 comment on column catchword.rebuild.old_index is 'what readers saw before';
 comment on column catchword.rebuild.new_index is 'what is filled and swapped in';
 comment on column catchword.rebuild.mapping is 'the file of settings and mappings when it began';
 comment on column catchword.rebuild.keep is 'how long the index that readers no longer see is kept in step';
-comment on column catchword.rebuild.held_index is 'the index whose refresh is held while the alias moves; it must be set free again';
+comment on column catchword.rebuild.held_index
+  is 'the index whose refresh is held while the alias moves; it must be set free again';
 comment on column catchword.rebuild.held_refresh is 'its refresh_interval before; empty: none was set';
 comment on column catchword.rebuild.started_at is 'when';
 comment on column catchword.rebuild.started_by is 'by whom';
@@ -55,8 +57,8 @@ begin
 end $$;
 comment on function catchword.rebuild_begin is 'writes down that an index is to be rebuilt';
 
--- The only thing that changes a collection's list of targets once it has one. A new target is in the list before the first job is left
--- for it, and an index leaves the list before it is dropped.
+-- The only thing that changes a collection's list of targets once it has one. A new target is in the list before the
+-- first job is left for it, and an index leaves the list before it is dropped.
 create function catchword.rebuild_step(p_id bigint, p_from text, p_to text, p_who text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -108,7 +110,8 @@ begin
   end if;
   return true;
 end $$;
-comment on function catchword.rebuild_step is 'from one stage to the next, with what belongs to it; false: it was not in that stage';
+comment on function catchword.rebuild_step
+  is 'from one stage to the next, with what belongs to it; false: it was not in that stage';
 
 create function catchword.rebuild_hold(p_id bigint, p_index text, p_refresh text) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$

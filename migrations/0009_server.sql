@@ -1,4 +1,5 @@
--- Which server and which database this is. Where commits may be lost, their numbers would be given twice: then the sequence is raised.
+-- Which server and which database this is. Where commits may be lost, their numbers would be given twice: then the
+-- sequence is raised.
 
 create table catchword.installation (
   only_one          boolean primary key default true constraint installation_is_one check (only_one),
@@ -13,24 +14,31 @@ create table catchword.installation (
   seen_at           timestamptz,
   doubt             text
 );
-comment on table  catchword.installation is 'who we are: an index carries this id, so that staging never writes to production';
+comment on table  catchword.installation
+  is 'who we are: an index carries this id, so that staging never writes to production';
 comment on column catchword.installation.only_one is 'holds the table to one row';
 comment on column catchword.installation.id is 'written into the _meta of every index';
-comment on column catchword.installation.previous_id is 'while indices are taken over from the database that this one is a copy of: its id';
-comment on column catchword.installation.database_oid is 'of the database, as last seen; a copy has another, and so has a database that was put back';
-comment on column catchword.installation.relation_oid is 'of this table, as last seen; it changes when a dump is put back into the same database';
+comment on column catchword.installation.previous_id
+  is 'while indices are taken over from the database that this one is a copy of: its id';
+comment on column catchword.installation.database_oid
+  is 'of the database, as last seen; a copy has another, and so has a database that was put back';
+comment on column catchword.installation.relation_oid
+  is 'of this table, as last seen; it changes when a dump is put back into the same database';
 comment on column catchword.installation.system_identifier is 'of the server, as last seen';
-comment on column catchword.installation.timeline is 'of the server, as last seen; it changes with a failover or a restore';
-comment on column catchword.installation.started_at is 'when the server was started, as last seen; a copy that was put back shows by nothing else';
+comment on column catchword.installation.timeline
+  is 'of the server, as last seen; it changes with a failover or a restore';
+comment on column catchword.installation.started_at
+  is 'when the server was started, as last seen; a copy that was put back shows by nothing else';
 comment on column catchword.installation.last_revision is 'of the sequence, as last seen';
 comment on column catchword.installation.seen_at is 'when that was';
-comment on column catchword.installation.doubt is 'why numbers may have been given twice, noticed elsewhere; the next tick raises the sequence for it';
+comment on column catchword.installation.doubt
+  is 'why numbers may have been given twice, noticed elsewhere; the next tick raises the sequence for it';
 insert into catchword.installation (database_oid, relation_oid)
 select d.oid, 'catchword.installation'::regclass from pg_catalog.pg_database d where d.datname = current_database();
 
--- Raising the sequence is the one thing here that can hand out a number twice if done carelessly: one at a time, and never back.
--- Nobody is ahead by 2^52 through lost commits: two thousand years of the jumps below. Such a version was written by somebody else, and to
--- follow it would use up the numbers.
+-- Raising the sequence is the one thing here that can hand out a number twice if done carelessly: one at a time, and
+-- never back. Nobody is ahead by 2^52 through lost commits: two thousand years of the jumps below. Such a version was
+-- written by somebody else, and to follow it would use up the numbers.
 create function catchword.raise_revision(p_above bigint) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -45,16 +53,19 @@ begin
   end if;
   return true;
 end $$;
-comment on function catchword.raise_revision is 'lifts the sequence above a version seen in Elasticsearch; false: too high to be true';
+comment on function catchword.raise_revision
+  is 'lifts the sequence above a version seen in Elasticsearch; false: too high to be true';
 
--- After a failover or a restore the server has another timeline, or is another server: commits may be lost and their numbers given
--- again. The sequence jumps far ahead, before anything is written. A copy of the data folder that was put back, and a crash with
--- synchronous_commit off, change neither: all that shows is that the server was started anew, so every start costs a jump, and nobody
--- is alarmed by it. A jump of a fixed width would end at the same number when one backup is put back twice. So it also goes by the
--- clock, 2^20 numbers a second since 2020: more than anybody draws, and below 2^53 for 270 years.
+-- After a failover or a restore the server has another timeline, or is another server: commits may be lost and their
+-- numbers given again. The sequence jumps far ahead, before anything is written. A copy of the data folder that was
+-- put back, and a crash with synchronous_commit off, change neither: all that shows is that the server was started
+-- anew, so every start costs a jump, and nobody is alarmed by it. A jump of a fixed width would end at the same number
+-- when one backup is put back twice. So it also goes by the clock, 2^20 numbers a second since 2020: more than anybody
+-- draws, and below 2^53 for 270 years.
 --
--- A database is known by its oid on the server. Put back from a copy or a dump it has another, and its own one, the remembered, is gone: its
--- numbers will be given again. If that one is still there, this database is a copy, and the indices are the other's.
+-- A database is known by its oid on the server. Put back from a copy or a dump it has another, and its own one, the
+-- remembered, is gone: its numbers will be given again. If that one is still there, this database is a copy, and the
+-- indices are the other's.
 create function catchword.copy_of() returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select original.datname
@@ -116,7 +127,9 @@ begin
          last_revision = (select last_value from catchword.revision);
   return switched;
 end $$;
-comment on function catchword.note_server is 'remembers which server this is, and raises the sequence where numbers may be given twice; true: commits may be lost';
+comment on function catchword.note_server
+  is 'remembers which server this is, and raises the sequence where numbers may be given twice; true: commits may be '
+     'lost';
 
 -- Somebody saw in an index what this database does not remember. The next tick raises the sequence and asks for audits.
 create function catchword.note_doubt(p_collection text, p_target text, p_version bigint, p_why text) returns void
@@ -124,7 +137,8 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
   update catchword.sentinel set tried = (p_version || tried)[1:60] where collection = p_collection and target = p_target;
   update catchword.installation set doubt = p_why where doubt is null;
 $$;
-comment on function catchword.note_doubt is 'numbers may have been given twice: the next tick raises the sequence and asks for audits with content';
+comment on function catchword.note_doubt
+  is 'numbers may have been given twice: the next tick raises the sequence and asks for audits with content';
 
 -- A copy becomes an installation of its own: its indices are yet to be made.
 create function catchword.new_installation() returns uuid
@@ -139,7 +153,8 @@ language sql set search_path = pg_catalog, pg_temp as $$
          database_oid = (select oid from pg_catalog.pg_database where datname = current_database())
   returning id;
 $$;
-comment on function catchword.new_installation is 'gives a copy of a database an id of its own, so that it has indices of its own';
+comment on function catchword.new_installation
+  is 'gives a copy of a database an id of its own, so that it has indices of its own';
 
 -- A copy takes the indices over. Its numbers may have been given by the original too.
 create function catchword.take_over() returns uuid
@@ -151,6 +166,7 @@ language sql set search_path = pg_catalog, pg_temp as $$
          database_oid = (select oid from pg_catalog.pg_database where datname = current_database())
   returning id;
 $$;
-comment on function catchword.take_over is 'gives a copy of a database an id of its own, under which it claims the original''s indices';
+comment on function catchword.take_over
+  is 'gives a copy of a database an id of its own, under which it claims the original''s indices';
 
 revoke execute on all functions in schema catchword from public;

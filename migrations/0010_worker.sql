@@ -1,4 +1,5 @@
--- What a worker asks at each tick, in one question: an idle one costs the server next to nothing, however many collections there are.
+-- What a worker asks at each tick, in one question: an idle one costs the server next to nothing, however many
+-- collections there are.
 
 create table catchword.worker (
   id          uuid primary key,
@@ -24,22 +25,24 @@ comment on column catchword.worker.seen_at is 'its last sign of life';
 comment on column catchword.worker.passed_at is 'when a pass of it last succeeded';
 comment on column catchword.worker.trouble is 'what its last tick failed of; null: it did not';
 
--- Whether work moves, whatever the cause: judged by progress, by a clock that no postponement moves. A tick that sees due jobs makes the
--- row, or a batch of which everything failed; whoever settles, writes or buries takes it away. So a row that grows old means that ticks saw
--- work and nothing of it moved. To be refused is not to move: where everything is refused, the view or the mapping is at fault.
+-- Whether work moves, whatever the cause: judged by progress, by a clock that no postponement moves. A tick that sees
+-- due jobs makes the row, or a batch of which everything failed; whoever settles, writes or buries takes it away. So a
+-- row that grows old means that ticks saw work and nothing of it moved. To be refused is not to move: where everything
+-- is refused, the view or the mapping is at fault.
 create table catchword.standstill (
   collection text primary key,
   since      timestamptz not null default now(),
   why        text
 );
-comment on table  catchword.standstill is 'collections with due jobs of which none has moved since; no row: work moves, or there is none';
+comment on table  catchword.standstill
+  is 'collections with due jobs of which none has moved since; no row: work moves, or there is none';
 comment on column catchword.standstill.collection is 'whose jobs';
 comment on column catchword.standstill.since is 'when a tick first saw due jobs after the last one moved';
 comment on column catchword.standstill.why is 'what a worker knows of the reason';
 
--- How fresh search was: the changes that the loop saw in Elasticsearch, by the minute, and how many of them later than the objective says.
--- `catchword check` judges burn rates from it without Prometheus. Counted by the statement that settles, so it costs no round trip, and
--- each session has a row of its own, so no batch waits for another's count.
+-- How fresh search was: the changes that the loop saw in Elasticsearch, by the minute, and how many of them later than
+-- the objective says. `catchword check` judges burn rates from it without Prometheus. Counted by the statement that
+-- settles, so it costs no round trip, and each session has a row of its own, so no batch waits for another's count.
 create table catchword.freshness (
   minute     timestamptz not null,
   collection text not null,
@@ -55,8 +58,8 @@ comment on column catchword.freshness.session is 'the process id of the session 
 comment on column catchword.freshness.changes is 'live writes whose job was settled by a look; bulks do not count';
 comment on column catchword.freshness.slow is 'those among them that were seen over 300 seconds after the write';
 
--- The canary: one row of catchword's own that workers change each minute and watch until search shows it. It is attached like any
--- table, so it goes the whole way, and there is a signal of freshness where nobody writes.
+-- The canary: one row of catchword's own that workers change each minute and watch until search shows it. It is
+-- attached like any table, so it goes the whole way, and there is a signal of freshness where nobody writes.
 create table catchword.canary (
   id                 integer primary key default 1 constraint canary_is_one check (id = 1),
   beat               bigint not null default 0,
@@ -89,7 +92,8 @@ begin
   returning catchword_revision into stirred;
   return stirred;
 end $$;
-comment on function catchword.stir_canary is 'changes the canary and returns its revision; null: somebody did within the minute';
+comment on function catchword.stir_canary
+  is 'changes the canary and returns its revision; null: somebody did within the minute';
 
 create function catchword.problems(
   p_collection text, p_table text, p_key text, p_view text,
@@ -106,10 +110,11 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                          (format('view = %s', p_view), c.view, catchword.named(p_view, p_path) <> to_regclass(c.view))) as named (said, attached, differs)
    where c.name = p_collection and differs
 $$;
-comment on function catchword.problems is 'what is wrong with what the promises rest on, and whether the configuration still names it; no row: nothing';
+comment on function catchword.problems
+  is 'what is wrong with what the promises rest on, and whether the configuration still names it; no row: nothing';
 
--- Nothing is held up by it: what is attached goes on as it was. Both sides of `touches` are compared with their tables looked up, and a
--- name that this session cannot resolve proves nothing.
+-- Nothing is held up by it: what is attached goes on as it was. Both sides of `touches` are compared with their tables
+-- looked up, and a name that this session cannot resolve proves nothing.
 create function catchword.unmigrated(p_collection text, p_said jsonb, p_path text) returns text[]
 language sql stable set search_path = pg_catalog, pg_temp as $$
   with attached as (
@@ -134,7 +139,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                            ('unwatched', array_position(s.unwatched, null) is null and a.unwatched is distinct from s.unwatched)) as named (what, differs)
      where named.differs)
 $$;
-comment on function catchword.unmigrated is 'settings that the configuration has otherwise than the collection was attached with';
+comment on function catchword.unmigrated
+  is 'settings that the configuration has otherwise than the collection was attached with';
 
 -- Names are quoted by Postgres itself. A table or view that is gone yields null, which is an error and never "no rows".
 create function catchword.attached(
@@ -166,7 +172,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                 where r.read <> c.source
                   and r.read <> all (select to_regclass(t.value ->> 'table') from jsonb_array_elements(c.touches) as t (value) where to_regclass(t.value ->> 'table') is not null)
                   and r.read <> all (select to_regclass(u.name) from unnest(c.unwatched) as u (name) where to_regclass(u.name) is not null)) as r order by r.name),
-         -- a column that documents show and whose changes are passed over; one that is generated changes with those it is made of
+         -- a column that documents show and whose changes are passed over; one that is generated changes with those it
+         -- is made of
          array(select a.attname::text from pg_catalog.pg_attribute a
                 where cardinality(c.watch) > 0 and a.attrelid = c.source and format('%s.%s', c.source::oid, a.attnum) = any(facts.columns)
                   and a.attgenerated = '' and a.attname <> all (c.watch || array[c.key_column, c.revision_column]::text[])
@@ -186,7 +193,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     cross join lateral catchword.view_facts(c.view) as facts
     cross join (select catchword.copy_of() offset 0) as original (name)
 $$;
-comment on function catchword.attached is 'these collections as they are attached now, for a configuration that says so of them';
+comment on function catchword.attached
+  is 'these collections as they are attached now, for a configuration that says so of them';
 
 -- What its triggers rest on was broken, or is whole again. Nobody knows what was written meanwhile: an audit finds it.
 create function catchword.note_broken(p_collection text, p_broken boolean) returns void
@@ -201,7 +209,8 @@ begin
     end if;
   end if;
 end $$;
-comment on function catchword.note_broken is 'remembers that a collection is broken; when it is not any more, asks for an audit';
+comment on function catchword.note_broken
+  is 'remembers that a collection is broken; when it is not any more, asks for an audit';
 
 -- In the order of their names, and never waiting: two workers that say it at once must not lock each other out.
 create function catchword.note_moved(p_collections text[]) returns void
@@ -228,11 +237,12 @@ language sql set search_path = pg_catalog, pg_temp as $$
   select stood.key, nullif(stood.value, '') from jsonb_each_text(p_stood) as stood order by stood.key
   on conflict (collection) do update set why = excluded.why where standstill.why is distinct from excluded.why;
 $$;
-comment on function catchword.renew_worker is 'a worker''s sign of life; p_stood: collections of which jobs were claimed and none moved, and why';
+comment on function catchword.renew_worker
+  is 'a worker''s sign of life; p_stood: collections of which jobs were claimed and none moved, and why';
 
--- Postgres' clock was ahead for a moment: what was scheduled then would be due in a day, and would stand behind everybody until then.
--- No job is made in the future, and the longest wait is a push-back of 75 minutes. Found at the end of each priority, so that it costs
--- nothing where there is none.
+-- Postgres' clock was ahead for a moment: what was scheduled then would be due in a day, and would stand behind
+-- everybody until then. No job is made in the future, and the longest wait is a push-back of 75 minutes. Found at the
+-- end of each priority, so that it costs nothing where there is none.
 create function catchword.bring_back(p_collections text[]) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -265,10 +275,12 @@ begin
   end if;
   return cardinality(ids);
 end $$;
-comment on function catchword.bring_back is 'makes jobs due that were scheduled while Postgres'' clock was ahead; returns how many';
+comment on function catchword.bring_back
+  is 'makes jobs due that were scheduled while Postgres'' clock was ahead; returns how many';
 
 -- The beginning of a tick: which server this is, what is due, a sign of life. Where nothing is due, that was the pass.
--- The settings are those of a claim, and for its reasons (src/job/keep_the_plan.sql): it walks the queue as a claim does.
+-- The settings are those of a claim, and for its reasons (src/job/keep_the_plan.sql): it walks the queue as a claim
+-- does.
 create function catchword.tick(
   p_id uuid, p_host text, p_version text, p_collections text[], p_blocked jsonb, p_breaker text, p_passed boolean,
   p_trouble text, p_moved text[], p_stood jsonb,
@@ -299,7 +311,8 @@ begin
   -- what a worker said of them is over: nothing is due soon, and no change of a related table waits
   quiet := array(select c.name from unnest(p_collections) as c (name)
                   where c.name <> all(seen_due || seen_soon) and not exists (select from catchword.job j where j.name = 'touch' and j.collection = c.name));
-  -- it begins again where nothing is due or was refused, for a pause, and with the first worker after a time without one
+  -- it begins again where nothing is due or was refused, for a pause, and with the first worker after a time without
+  -- one
   delete from catchword.standstill s
    where s.collection = any(p_collections)
      and (s.collection <> all(seen_due || seen_soon || seen_refused)
@@ -315,6 +328,8 @@ begin
   standing_still := (select jsonb_object_agg(s.collection, jsonb_build_object('seconds', extract(epoch from now() - s.since), 'why', s.why))
                        from catchword.standstill s where s.collection = any(p_collections));
 end $$;
-comment on function catchword.tick is 'begins a worker''s tick: notes the server, says which collections may have due jobs and of which none moves, gives a sign of life';
+comment on function catchword.tick
+  is 'begins a worker''s tick: notes the server, says which collections may have due jobs and of which none moves, '
+     'gives a sign of life';
 
 revoke execute on all functions in schema catchword from public;

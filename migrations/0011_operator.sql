@@ -1,10 +1,11 @@
--- What operators do to the queue, by functions of the migrator's: whoever may call them needs no right on the tables, and the journal says
--- who it was as Postgres knows it. What the person said of itself is written beside it.
+-- What operators do to the queue, by functions of the migrator's: whoever may call them needs no right on the tables,
+-- and the journal says who it was as Postgres knows it. What the person said of itself is written beside it.
 create function catchword.who(p_said text) returns text
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select case when p_said is null or p_said = '' then session_user::text else format('%s(%s)', session_user, left(p_said, 100)) end
 $$;
-comment on function catchword.who is 'who does something, for the journal: the role of the session, and what the person says of itself';
+comment on function catchword.who
+  is 'who does something, for the journal: the role of the session, and what the person says of itself';
 
 create function catchword.pause(p_collection text, p_reason text, p_who text default null) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -32,7 +33,8 @@ begin
 end $$;
 comment on function catchword.resume is 'goes on with the work on a collection; false: it was not paused';
 
--- Scheduled again as a new demand, with no attempts; a job is always in one of the two tables. Everything that is given must fit.
+-- Scheduled again as a new demand, with no attempts; a job is always in one of the two tables. Everything that is
+-- given must fit.
 create function catchword.replay(p_ids bigint[], p_collection text, p_reason text, p_tag text, p_since timestamptz, p_who text, p_words text) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -98,8 +100,9 @@ begin
 end $$;
 comment on function catchword.bury is 'moves the jobs of one key to the dead letters, as one letter; how many jobs';
 
--- They are put behind everything else and not taken off: a tag is what the application says it is, and a large statement's jobs, which are
--- the only memory of what changed, may have the same one. To look at a key that agrees costs little.
+-- They are put behind everything else and not taken off: a tag is what the application says it is, and a large
+-- statement's jobs, which are the only memory of what changed, may have the same one. To look at a key that agrees
+-- costs little.
 create function catchword.call_off(p_collection text, p_tag text, p_who text default null) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -112,6 +115,7 @@ begin
   end if;
   return called_off;
 end $$;
-comment on function catchword.call_off is 'puts the jobs of a bulk that was a mistake behind everything else, by their tag';
+comment on function catchword.call_off
+  is 'puts the jobs of a bulk that was a mistake behind everything else, by their tag';
 
 revoke execute on all functions in schema catchword from public;

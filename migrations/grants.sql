@@ -103,7 +103,10 @@ grant select, insert, update, delete on catchword.standstill to :"worker";
 
 -- [every command] To find tables and views by their names, and to see whether the triggers are in place.
 grant execute on function
-  catchword.named(text, text), catchword.broken_triggers(text), catchword.foreign_key(regclass, jsonb), catchword.problems(text, text, text, text, text)
+  catchword.named(text, text), catchword.full_name(regclass), catchword.has_column(regclass, text),
+  catchword.foreign_key(regclass, jsonb), catchword.later_triggers(regclass),
+  catchword.trigger_problems(text), catchword.column_problems(text), catchword.table_problems(text),
+  catchword.right_problems(text), catchword.broken_triggers(text), catchword.problems(text, text, text, text, text)
   to :"worker";
 -- [worker, sync] To read what is attached, and to begin a tick.
 grant execute on function
@@ -161,7 +164,10 @@ grant usage on schema catchword to :"service";
 grant select on catchword._migrations, catchword.collection, catchword.installation, catchword.pause, catchword.rebuild to :"service";
 -- [connect] To read what is attached.
 grant execute on function
-  catchword.named(text, text), catchword.broken_triggers(text), catchword.foreign_key(regclass, jsonb), catchword.problems(text, text, text, text, text),
+  catchword.named(text, text), catchword.full_name(regclass), catchword.has_column(regclass, text),
+  catchword.foreign_key(regclass, jsonb), catchword.later_triggers(regclass),
+  catchword.trigger_problems(text), catchword.column_problems(text), catchword.table_problems(text),
+  catchword.right_problems(text), catchword.broken_triggers(text), catchword.problems(text, text, text, text, text),
   catchword.view_facts(text), catchword.same_view(text, text), catchword.copy_of(), catchword.unmigrated(text, jsonb, text),
   catchword.attached(text[], text[], text[], text[], jsonb[], text)
   to :"service";

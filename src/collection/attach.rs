@@ -1,4 +1,4 @@
-//! Makes a configured table a collection. The SQL is `migrations/0003_attach.sql`; here are the retries.
+//! Makes a configured table a collection. The SQL is `migrations/0004_attach.sql`; here are the retries.
 
 use std::time::Duration;
 

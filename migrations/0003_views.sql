@@ -1,8 +1,10 @@
--- What a view is made of: whether its documents change only with rows that are watched, and whether it is the view that they were built with.
+-- What a view is made of: whether its documents change only with rows that are watched, and whether it is the view
+-- that they were built with.
 
--- What a view is made of, as far as the catalogs know: views below it, the tables and columns that they read, functions, operators, types.
--- Things of the system (oids below 16384) do not change and are not among them. Functions whose body is text refer to nothing that Postgres
--- records: what they name is looked for by name, so one too many may be found, and never one too few but by dynamic SQL.
+-- What a view is made of, as far as the catalogs know: views below it, the tables and columns that they read,
+-- functions, operators, types. Things of the system (oids below 16384) do not change and are not among them. Functions
+-- whose body is text refer to nothing that Postgres records: what they name is looked for by name, so one too many may
+-- be found, and never one too few but by dynamic SQL.
 create function catchword.below(p_view text) returns table (class oid, object oid, part integer)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   with recursive below (class, object, part) as (
@@ -70,9 +72,9 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.below is 'everything that a view is made of: class, object and column as in pg_depend';
 
--- A view is what all of that says, as the catalogs store it: to write it out as SQL, Postgres would lock the tables, and somebody who holds
--- one of them would stop the tick for every collection. Labels of enums follow in plain
--- text: one more changes no document, another name for one does.
+-- A view is what all of that says, as the catalogs store it: to write it out as SQL, Postgres would lock the tables,
+-- and somebody who holds one of them would stop the tick for every collection. Labels of enums follow in plain text:
+-- one more changes no document, another name for one does.
 create function catchword.view_facts(p_view text, out digest text, out reads oid[], out columns text[])
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   with below as materialized (select class, object, part from catchword.below(p_view)),
@@ -109,7 +111,9 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
                 where b.class = 'pg_class'::regclass and b.part > 0)
     from parts
 $$;
-comment on function catchword.view_facts is 'a digest of all that makes a view''s documents what they are; the tables that it reads; their columns as table.number';
+comment on function catchword.view_facts
+  is 'a digest of all that makes a view''s documents what they are; the tables that it reads; their columns as '
+     'table.number';
 
 create function catchword.view_digest(p_view text) returns text
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -122,20 +126,22 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
   select coalesce(split_part(p_before, ' ', 1) = split_part(p_now, ' ', 1)
                   and coalesce(nullif(substr(p_now, 34), ''), '[]')::jsonb @> coalesce(nullif(substr(p_before, 34), ''), '[]')::jsonb, false)
 $$;
-comment on function catchword.same_view is 'are documents that were built under the first digest the same under the second?';
+comment on function catchword.same_view
+  is 'are documents that were built under the first digest the same under the second?';
 
--- A view that changed and changed back left documents of the definition in between. Once another definition was seen, nobody knows any more
--- what documents were built with, until all of them are written anew.
+-- A view that changed and changed back left documents of the definition in between. Once another definition was seen,
+-- nobody knows any more what documents were built with, until all of them are written anew.
 create function catchword.note_view_changed(p_collection text) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
   update catchword.collection set filled_view = null
    where name = p_collection and filled_view is not null and not catchword.same_view(filled_view, catchword.view_digest(view))
 $$;
-comment on function catchword.note_view_changed is 'remembers that documents may have been built with another definition of the view than now';
+comment on function catchword.note_view_changed
+  is 'remembers that documents may have been built with another definition of the view than now';
 
--- Functions below a view that say something else at another time or to another session. A function of the system is judged by what Postgres
--- says of it: volatile; stable is also what only reads settings, which our sessions pin, so of the stable ones these are meant. The body of a
--- function may be text: there only the names can be looked for.
+-- Functions below a view that say something else at another time or to another session. A function of the system is
+-- judged by what Postgres says of it: volatile; stable is also what only reads settings, which our sessions pin, so of
+-- the stable ones these are meant. The body of a function may be text: there only the names can be looked for.
 create function catchword.unsteady(p_view text) returns table (name text)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   with below as materialized (select class, object from catchword.below(p_view)),
@@ -165,7 +171,8 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select word from words join told using (word)
    order by 1
 $$;
-comment on function catchword.unsteady is 'what a view calls that says something else at another time or to another session';
+comment on function catchword.unsteady
+  is 'what a view calls that says something else at another time or to another session';
 
 -- Functions of somebody's own below a view whose body is text and that may read tables: which ones, nobody is told.
 create function catchword.opaque(p_view text) returns table (name text)
