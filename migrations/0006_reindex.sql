@@ -41,14 +41,16 @@ comment on column catchword.reindex.started_at is 'when it was asked for';
 comment on column catchword.reindex.started_by is 'by whom';
 comment on column catchword.reindex.finished_at is 'when its last job was scheduled';
 
-create function catchword.reindex_column(p_collection catchword.collection, p_column text) returns pg_catalog.pg_attribute
+create function catchword.reindex_column(p_collection catchword.collection, p_column text) returns pg_attribute
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
-  att pg_catalog.pg_attribute;
+  att pg_attribute;
 begin
-  select * into att from pg_catalog.pg_attribute where attrelid = p_collection.source and attname = p_column and attnum > 0 and not attisdropped;
+  select * into att from pg_attribute
+   where attrelid = p_collection.source and attname = p_column and attnum > 0 and not attisdropped;
   if not found then
-    perform catchword.refuse(format('table %s has no column %L any more', p_collection.source, p_column), 'correct the configuration, then run: catchword migrate');
+    perform catchword.refuse(format('table %s has no column %L any more', p_collection.source, p_column),
+      'correct the configuration, then run: catchword migrate');
   end if;
   return att;
 end $$;
@@ -57,33 +59,38 @@ comment on function catchword.reindex_column is 'the column that a scope or a pe
 -- The id of a document that cannot be a key is recorded as gone too, when an audit found it.
 create function catchword.key_condition(p_type text, p_name text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
-  select format(case p_type when 'uuid' then $q$%s ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'$q$
-                            when 'text' then 'true'
-                            when 'integer' then $q$case when %1$s ~ '^-?[0-9]{1,10}$' then %1$s::numeric between -2147483648 and 2147483647 else false end$q$
-                            else $q$case when %1$s ~ '^-?[0-9]{1,19}$' then %1$s::numeric between -9223372036854775808 and 9223372036854775807 else false end$q$ end, p_name)
+  select format(case p_type
+    when 'text' then 'true'
+    when 'uuid' then $q$%s ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'$q$
+    when 'integer' then $q$case when %1$s ~ '^-?[0-9]{1,10}$'
+                                then %1$s::numeric between -2147483648 and 2147483647 else false end$q$
+    else $q$case when %1$s ~ '^-?[0-9]{1,19}$'
+                 then %1$s::numeric between -9223372036854775808 and 9223372036854775807 else false end$q$ end, p_name)
 $$;
 comment on function catchword.key_condition is 'the condition in SQL under which a text is a key of this type';
 
+-- $1 value, $2 from, $3 to, $4 keys, $5 cursor
 create function catchword.reindex_query(r catchword.reindex) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
   col catchword.collection;
-  source_name text;
-  att pg_catalog.pg_attribute;
+  names jsonb;
+  att pg_attribute;
   conditions text := '';
 begin
   select * into strict col from catchword.collection where name = r.collection;
-  source_name := catchword.full_name(col.source);
-  -- $1 value, $2 from, $3 to, $4 keys, $5 cursor
+  names := catchword.names_of(col);
   if r.keys is not null and r.hidden then
     -- keys named one by one are taken as they are, also where the row is gone
-    return format('select k::%1$s as key from unnest($4) as k where ($5 is null or k::%1$s > $5::%1$s)', col.key_type);
+    return catchword.fill(
+      'select k::{key_type} as key from unnest($4) as k where ($5 is null or k::{key_type} > $5::{key_type})', names);
   end if;
   if r.scope is not null then
     -- a column that is gone must not mean "no condition", which would be everything
     att := catchword.reindex_column(col, col.scopes ->> r.scope);
     -- -1 and not null: a null would make "character" of char(20), and that cuts the value to its first letter
-    conditions := conditions || format(' and t.%I %s $1::%s', att.attname, catchword.equality(att.atttypid), format_type(att.atttypid, -1));
+    conditions := conditions || format(' and t.%I %s $1::%s',
+      att.attname, catchword.equality(att.atttypid), format_type(att.atttypid, -1));
   end if;
   if r.period_from is not null then
     att := catchword.reindex_column(col, col.period);
@@ -96,39 +103,35 @@ begin
   end if;
   if not r.hidden then
     conditions := conditions || format(' and exists (select from %s v where v.key = t.%I)', col.view, col.key_column);
-  end if;
-  if r.hidden and r.scope is null and r.period_from is null then
+  elsif r.scope is null and r.period_from is null then
     -- everything: also what is recorded, since a restore can leave the document of a deleted row alive
-    return format('select t.%2$I as key from only %1$s t where ($5 is null or t.%2$I > $5::%3$s)
-                   union select d.key from (select case when %5$s then r.key::%3$s end as key from catchword.record r where r.collection = %4$L) as d
-                          where d.key is not null and ($5 is null or d.key > $5::%3$s)',
-                  source_name, col.key_column, col.key_type, r.collection, catchword.key_condition(col.key_type, 'r.key'));
+    return catchword.fill($t$
+      select t.{key} as key from only {table} t where ($5 is null or t.{key} > $5::{key_type})
+      union
+      select d.key
+        from (select case when {fits} then r.key::{key_type} end as key
+                from catchword.record r where r.collection = {collection}) as d
+       where d.key is not null and ($5 is null or d.key > $5::{key_type})$t$,
+      names || jsonb_build_object('fits', catchword.key_condition(col.key_type, 'r.key')));
   end if;
-  return format('select t.%2$I as key from only %1$s t where ($5 is null or t.%2$I > $5::%3$s)%4$s', source_name, col.key_column, col.key_type, conditions);
+  return catchword.fill(
+    'select t.{key} as key from only {table} t where ($5 is null or t.{key} > $5::{key_type})', names) || conditions;
 end $$;
 comment on function catchword.reindex_query is 'the query for the keys of a reindex';
 
-create function catchword.reindex_start(
-  p_collection text, p_scope text default null, p_value text default null,
-  p_from timestamptz default null, p_to timestamptz default null, p_keys text[] default null,
-  p_hidden boolean default false, p_anew boolean default false, p_tag text default null
-) returns bigint
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+create function catchword.check_reindex(
+  p_collection text, p_scope text, p_value text, p_from timestamptz, p_to timestamptz, p_keys text[]
+) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   col catchword.collection;
-  whole constant boolean := p_scope is null and p_from is null and p_keys is null;
-  bulk_priority constant integer := case when whole then 1000 else 100 end;
-  att pg_catalog.pg_attribute;
-  type_name text;
-  problem text;
-  canonical text[];
-  new_id bigint;
 begin
   select * into col from catchword.collection where name = p_collection;
   if not found then
     perform catchword.refuse(format('there is no collection %L', p_collection),
-      coalesce('there is ' || (select string_agg(name, ', ' order by name) from catchword.collection), 'attach one: catchword migrate'));
-  elsif (p_scope is not null)::integer + (p_from is not null or p_to is not null)::integer + (p_keys is not null)::integer > 1 then
+      coalesce('there is ' || (select string_agg(name, ', ' order by name) from catchword.collection),
+               'attach one: catchword migrate'));
+  elsif num_nonnulls(p_scope, coalesce(p_from, p_to), p_keys) > 1 then
     perform catchword.refuse('one scope, one period or one list of keys at a time', 'make several reindexes of it');
   elsif p_scope is not null and not col.scopes ? p_scope then
     perform catchword.refuse(format('collection %s has no scope %L', p_collection, p_scope),
@@ -139,47 +142,96 @@ begin
   elsif (p_from is null) <> (p_to is null) or p_from >= p_to then
     perform catchword.refuse('a period has a beginning and a later end', 'give the earlier time first');
   elsif p_from is not null and col.period is null then
-    perform catchword.refuse(format('collection %s has no period', p_collection), 'name its column in the configuration, period = "updated", then run: catchword migrate');
+    perform catchword.refuse(format('collection %s has no period', p_collection),
+      'name its column in the configuration, period = "updated", then run: catchword migrate');
   elsif p_keys is not null and cardinality(p_keys) = 0 then
     perform catchword.refuse('no key is named', 'name one at least');
   end if;
+end $$;
+comment on function catchword.check_reindex is 'refuses what cannot be asked for together, or is not configured';
 
-  -- a value that the column cannot hold is the asker's slip, and is said as such
+-- A value that the column cannot hold is the asker's slip, and is said as such.
+create function catchword.check_scope(p_collection catchword.collection, p_scope text, p_value text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  att constant pg_attribute := catchword.reindex_column(p_collection, p_collection.scopes ->> p_scope);
+  type_name constant text := format_type(att.atttypid, -1);
+begin
+  execute format('select $1::%s', type_name) using p_value;
+exception when data_exception then
+  perform catchword.refuse(
+    format('%L cannot be a value of %s: the column %I is of type %s', p_value, p_scope, att.attname, type_name),
+    'write a value of that type');
+end $$;
+comment on function catchword.check_scope is 'refuses a value that is not of the type of a scope''s column';
+
+create function catchword.check_period(p_collection catchword.collection) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  att constant pg_attribute := catchword.reindex_column(p_collection, p_collection.period);
+begin
+  if att.atttypid not in ('timestamptz'::regtype, 'timestamp'::regtype, 'date'::regtype) then
+    perform catchword.refuse(format('the period %I is of type %s', att.attname, format_type(att.atttypid, -1)),
+      'name a column of type timestamptz, timestamp or date in the configuration, then run: catchword migrate');
+  end if;
+end $$;
+comment on function catchword.check_period is 'refuses a period whose column is no time';
+
+create function catchword.canonical_keys(p_collection catchword.collection, p_keys text[]) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  canonical text[];
+  problem text;
+begin
+  begin
+    execute format('select array(select distinct k::%s::text from unnest($1) as k)', p_collection.key_type)
+      into canonical using p_keys;
+  exception when data_exception then
+    get stacked diagnostics problem = message_text;
+    perform catchword.refuse(
+      format('not a key of %s, whose keys are of type %s: %s', p_collection.name, p_collection.key_type, problem),
+      case p_collection.key_type
+        when 'uuid' then 'write 01234567-89ab-cdef-0123-456789abcdef' else 'write a whole number' end);
+  end;
+  if exists (select from unnest(canonical) as k where octet_length(k) not between 1 and 512) then
+    perform catchword.refuse('a key has from 1 to 512 bytes', 'Elasticsearch takes no others; correct the key');
+  end if;
+  return canonical;
+end $$;
+comment on function catchword.canonical_keys is 'keys as the text of their own type, each once; refuses what is no key';
+
+create function catchword.reindex_start(
+  p_collection text, p_scope text default null, p_value text default null,
+  p_from timestamptz default null, p_to timestamptz default null, p_keys text[] default null,
+  p_hidden boolean default false, p_anew boolean default false, p_tag text default null
+) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  col catchword.collection;
+  whole constant boolean := p_scope is null and p_from is null and p_keys is null;
+  bulk_priority constant integer := case when whole then catchword.priority_whole() else catchword.priority_part() end;
+  usual_tag constant text := 'reindex.' || coalesce(
+    p_scope, case when p_keys is not null then 'ids' when p_from is not null then 'between' else 'all' end);
+  canonical text[];
+  new_id bigint;
+begin
+  perform catchword.check_reindex(p_collection, p_scope, p_value, p_from, p_to, p_keys);
+  select * into strict col from catchword.collection where name = p_collection;
   if p_scope is not null then
-    att := catchword.reindex_column(col, col.scopes ->> p_scope);
-    type_name := format_type(att.atttypid, -1);
-    begin
-      execute format('select $1::%s', type_name) using p_value;
-    exception when data_exception then
-      perform catchword.refuse(format('%L cannot be a value of %s: the column %I is of type %s', p_value, p_scope, att.attname, type_name),
-        'write a value of that type');
-    end;
+    perform catchword.check_scope(col, p_scope, p_value);
   elsif p_from is not null then
-    att := catchword.reindex_column(col, col.period);
-    if att.atttypid not in ('timestamptz'::regtype, 'timestamp'::regtype, 'date'::regtype) then
-      perform catchword.refuse(format('the period %I is of type %s', att.attname, format_type(att.atttypid, -1)),
-        'name a column of type timestamptz, timestamp or date in the configuration, then run: catchword migrate');
-    end if;
+    perform catchword.check_period(col);
   elsif p_keys is not null then
-    begin
-      execute format('select array(select distinct k::%s::text from unnest($1) as k)', col.key_type) into canonical using p_keys;
-    exception when data_exception then
-      get stacked diagnostics problem = message_text;
-      perform catchword.refuse(format('not a key of %s, whose keys are of type %s: %s', p_collection, col.key_type, problem),
-        case col.key_type when 'uuid' then 'write 01234567-89ab-cdef-0123-456789abcdef' else 'write a whole number' end);
-    end;
-    if exists (select from unnest(canonical) as k where octet_length(k) not between 1 and 512) then
-      perform catchword.refuse('a key has from 1 to 512 bytes', 'Elasticsearch takes no others; correct the key');
-    end if;
+    canonical := catchword.canonical_keys(col, p_keys);
   end if;
 
   if whole and p_anew then
     perform catchword.raise_floor(p_collection);
   end if;
-  insert into catchword.reindex (collection, scope, value, period_from, period_to, keys, hidden, anew, priority, tag, base, view)
+  insert into catchword.reindex
+    (collection, scope, value, period_from, period_to, keys, hidden, anew, priority, tag, base, view)
   values (p_collection, p_scope, p_value, p_from, p_to, canonical, p_hidden, p_anew, bulk_priority,
-          left(coalesce(nullif(p_tag, ''), 'reindex' || coalesce('.' || p_scope, case when p_keys is not null then '.ids' when p_from is not null then '.between' else '.all' end)), 100),
-          catchword.bulk_base(p_collection, bulk_priority),
+          left(coalesce(nullif(p_tag, ''), usual_tag), 100), catchword.bulk_base(p_collection, bulk_priority),
           (select floor_view from catchword.collection where whole and name = p_collection))
   returning id into new_id;
   return new_id;
@@ -213,15 +265,17 @@ begin
   -- two that resume the same reindex take turns
   select * into r from catchword.reindex where id = p_id for update;
   if not found then
-    perform catchword.refuse(format('there is no reindex %s', p_id), 'select id, collection, scope, value from catchword.reindex');
+    perform catchword.refuse(format('there is no reindex %s', p_id),
+      'select id, collection, scope, value from catchword.reindex');
   elsif r.finished_at is not null then
     return 0;
   end if;
   -- in the order of the key's own type, which the cursor goes by: as text, 10 comes before 9
-  execute format('select array(select picked.key::text from (%s order by key limit $6) as picked order by picked.key)', catchword.reindex_query(r))
+  execute format('select array(select picked.key::text from (%s order by key limit $6) as picked order by picked.key)',
+                 catchword.reindex_query(r))
     into picked_keys using r.value, r.period_from, r.period_to, r.keys, r.cursor, p_limit;
   picked := cardinality(picked_keys);
-  if r.anew and r.priority < 1000 then
+  if r.anew and r.priority < catchword.priority_whole() then
     -- a row that somebody holds is given its number in a moment
     perform catchword.touch_later(r.collection, catchword.rows_of(r.collection, array(
       select unnest(picked_keys) except select unnest(catchword.draw(r.collection, picked_keys)))));
@@ -236,9 +290,11 @@ begin
    where id = p_id;
   if picked < p_limit then
     -- every document is now at the floor at least, or has a job: none is left of an older definition of the view
-    update catchword.collection set filled_view = r.view where name = r.collection and r.view is not null and filled_view is distinct from r.view;
+    update catchword.collection set filled_view = r.view
+     where name = r.collection and r.view is not null and filled_view is distinct from r.view;
     insert into catchword.journal (who, what, collection, detail, count)
-    values (r.started_by, 'reindex', r.collection, concat_ws(' ', r.tag, r.value, case when r.anew then 'anew' end), r.scheduled + picked);
+    values (r.started_by, 'reindex', r.collection,
+            concat_ws(' ', r.tag, r.value, case when r.anew then 'anew' end), r.scheduled + picked);
   end if;
   return picked;
 end $$;
@@ -269,7 +325,11 @@ create function catchword.reindex_goes_on(p_id bigint, p_chunk integer) returns 
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   -- rows that draw a number are locked until the commit, and their writers wait: fewer at a time
-  size constant integer := coalesce(p_chunk, (select case when anew and priority < 1000 then 2500 else 10000 end from catchword.reindex where id = p_id), 1);
+  size constant integer := coalesce(
+    p_chunk,
+    (select case when anew and priority < catchword.priority_whole() then 2500 else 10000 end
+       from catchword.reindex where id = p_id),
+    1);
 begin
   return catchword.reindex_chunk(p_id, size) >= size;
 end $$;

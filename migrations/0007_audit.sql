@@ -10,11 +10,13 @@ create table catchword.audit (
   content       boolean not null,
   since         timestamptz,
   sample        double precision constraint audit_sample_is_a_share check (sample > 0 and sample <= 1),
-  content_share double precision constraint audit_content_share_is_a_share check (content_share > 0 and content_share <= 1),
+  content_share double precision
+                constraint audit_content_share_is_a_share check (content_share > 0 and content_share <= 1),
   reason        text not null,
   asked_at      timestamptz not null default now(),
   asked_by      text not null default session_user,
-  stage         text not null default 'rows' constraint audit_stage_is_known check (stage in ('rows', 'records', 'documents')),
+  stage         text not null default 'rows'
+                constraint audit_stage_is_known check (stage in ('rows', 'records', 'documents')),
   target        integer not null default 0,
   cursor        text,
   point_in_time text,
@@ -63,8 +65,10 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
   with cleared as (
     delete from catchword.audit a
      where coalesce(a.finished_at, a.seen_at) < now() - interval '90 days'
-           and a.id <> all (select max(b.id) from catchword.audit b where b.whole and b.finished_at is not null group by b.collection)
-        or a.finished_at is null and not exists (select from catchword.collection c where c.name = a.collection and a.targets <@ c.targets)
+           and a.id <> all (select max(b.id) from catchword.audit b
+                             where b.whole and b.finished_at is not null group by b.collection)
+        or a.finished_at is null
+           and not exists (select from catchword.collection c where c.name = a.collection and a.targets <@ c.targets)
     returning a.collection, a.scheduled
   )
   update catchword.collection c set repaired = c.repaired + s.scheduled
@@ -76,10 +80,11 @@ comment on function catchword.clear_audits
 
 -- Keys as they are, not cast to the key's type: an id that cannot be a key has a document all the same, and the loop
 -- sees it gone.
-create function catchword.schedule_audit(p_collection text, p_keys text[], p_base timestamptz, p_before bigint) returns void
+create function catchword.schedule_audit(p_collection text, p_keys text[], p_base timestamptz, p_before bigint)
+returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
   insert into catchword.job (collection, key, enqueued_at, priority, tag)
-  select p_collection, k, p_base + (p_before + n) * interval '1 microsecond', 100, 'audit'
+  select p_collection, k, p_base + (p_before + n) * interval '1 microsecond', catchword.priority_part(), 'audit'
     from unnest(p_keys) with ordinality as found (k, n) order by n;
 $$;
 comment on function catchword.schedule_audit is 'schedules what an audit found, spaced like a reindex of a part';
@@ -92,17 +97,20 @@ declare
   asked bigint;
 begin
   select a.id into asked
-    from catchword.audit a join catchword.collection c on c.name = a.collection and a.targets @> c.targets and a.targets <@ c.targets
-   where a.collection = p_collection and a.whole and a.repair and a.content >= p_content and a.finished_at is null and a.looked = 0
-     and a.reason not in ('operator', 'rebuild')
+    from catchword.audit a
+    join catchword.collection c on c.name = a.collection and a.targets @> c.targets and a.targets <@ c.targets
+   where a.collection = p_collection and a.whole and a.repair and a.content >= p_content
+     and a.finished_at is null and a.looked = 0 and a.reason not in ('operator', 'rebuild')
    order by a.id limit 1;
   if not found then
     -- the one of each day looks into some documents too: a hundredth, and 1,000 at least, which is most of them where
     -- there are few
     insert into catchword.audit (collection, targets, whole, repair, content, content_share, reason, base)
     select c.name, c.targets, true, true, p_content,
-           case when p_reason = 'schedule' and not p_content then (select least(1, greatest(0.01, 1000 / greatest(r.reltuples, 1))) from pg_class r where r.oid = c.source) end,
-           p_reason, catchword.bulk_base(c.name, 100)
+           case when p_reason = 'schedule' and not p_content
+                then (select least(1, greatest(0.01, 1000 / greatest(r.reltuples, 1)))
+                        from pg_class r where r.oid = c.source) end,
+           p_reason, catchword.bulk_base(c.name, catchword.priority_part())
       from catchword.collection c where c.name = p_collection and c.targets <> '{}'
     returning id into asked;
   end if;
@@ -144,10 +152,12 @@ comment on column catchword.sentinel.lost is 'what was noticed';
 -- Records that are old enough to be swept, the oldest first, behind a cursor; none while there is work to do. What
 -- becomes of one:
 --   sweep   the delete of a key without a row: its tombstone goes first, then the record
---   forget  a higher record, the row's own number or the floor has passed it, or it is the touch of a row that is gone: nothing needs it
+--   forget  a higher record, the row's own number or the floor has passed it, or it is the touch of a row that is gone:
+--           nothing needs it
 --   keep    the row lies below it: without it the row's version would fall
-create function catchword.old_records(p_collection text, p_seconds double precision, p_after timestamptz, p_after_key text, p_limit integer)
-returns table (key text, revision bigint, recorded_at timestamptz, fate text)
+create function catchword.old_records(
+  p_collection text, p_seconds double precision, p_after timestamptz, p_after_key text, p_limit integer
+) returns table (key text, revision bigint, recorded_at timestamptz, fate text)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
   col catchword.collection;
@@ -158,22 +168,27 @@ begin
         from (select scheduled_at from catchword.job where collection = p_collection limit 10000) as open) then
     return;
   end if;
-  return query execute format(
-    'select d.key, d.revision, d.recorded_at,
-            case when d.overtaken then ''forget''
-                 when row_at.revision > d.revision then ''forget''
-                 when row_at.revision is not null then ''keep''
-                 when d.revision %% 2 = 1 then ''sweep''
-                 else ''forget'' end
-       from (select r.key, r.revision, r.recorded_at, %4$s as fits,
-                    exists (select from catchword.record higher where higher.collection = r.collection and higher.key = r.key and higher.revision > r.revision) as overtaken
-               from catchword.record r
-              where r.collection = $1 and r.recorded_at < now() - make_interval(secs => $2) and (r.recorded_at, r.key) > ($3, $4)
-              order by r.recorded_at, r.key limit $5) as d
-       left join lateral (select greatest(coalesce(t.%5$I, 0), $6) as revision from only %1$s t where t.%2$I = case when d.fits then d.key::%3$s end) as row_at on true
-      order by d.recorded_at, d.key',
-    catchword.full_name(col.source), col.key_column, col.key_type, catchword.key_condition(col.key_type, 'r.key'), col.revision_column)
-    using p_collection, p_seconds, p_after, p_after_key, p_limit, col.floor;
+  return query execute catchword.fill($t$
+    select d.key, d.revision, d.recorded_at,
+           case when d.overtaken then 'forget'
+                when row_at.revision > d.revision then 'forget'
+                when row_at.revision is not null then 'keep'
+                when d.revision % 2 = 1 then 'sweep'
+                else 'forget' end
+      from (select r.key, r.revision, r.recorded_at, {fits} as fits,
+                   exists (select from catchword.record higher
+                            where higher.collection = r.collection and higher.key = r.key
+                              and higher.revision > r.revision) as overtaken
+              from catchword.record r
+             where r.collection = {collection} and r.recorded_at < now() - make_interval(secs => $1)
+               and (r.recorded_at, r.key) > ($2, $3)
+             order by r.recorded_at, r.key limit $4) as d
+      left join lateral (
+        select greatest(coalesce(t.{revision}, 0), $5) as revision
+          from only {table} t where t.{key} = case when d.fits then d.key::{key_type} end) as row_at on true
+     order by d.recorded_at, d.key$t$,
+    catchword.names_of(col) || jsonb_build_object('fits', catchword.key_condition(col.key_type, 'r.key')))
+    using p_seconds, p_after, p_after_key, p_limit, col.floor;
 end $$;
 comment on function catchword.old_records
   is 'records that are old enough to be swept, and what becomes of each; none while there is work to do';
@@ -188,17 +203,23 @@ declare
   forgotten bigint;
 begin
   select * into strict col from catchword.collection where name = p_collection;
-  execute format(
-    'delete from catchword.record d using (
-       select o.key, o.revision from catchword.record o join (select s.key, s.revision, %4$s as fits from unnest($2, $3) as s (key, revision)) as swept
-           on o.key = swept.key and o.revision <= swept.revision
-      where o.collection = $1
-        and (exists (select from catchword.record higher where higher.collection = $1 and higher.key = swept.key and higher.revision > swept.revision)
-             or not exists (select from only %1$s t where t.%2$I = case when swept.fits then swept.key::%3$s end and greatest(t.%5$I, $4) < swept.revision))
-        for update of o skip locked) as free
-      where d.collection = $1 and d.key = free.key and d.revision = free.revision',
-    catchword.full_name(col.source), col.key_column, col.key_type, catchword.key_condition(col.key_type, 's.key'), col.revision_column)
-    using p_collection, p_keys, p_revisions, col.floor;
+  execute catchword.fill($t$
+    delete from catchword.record d using (
+      select o.key, o.revision
+        from catchword.record o
+        join (select s.key, s.revision, {fits} as fits from unnest($1, $2) as s (key, revision)) as swept
+          on o.key = swept.key and o.revision <= swept.revision
+       where o.collection = {collection}
+         and (exists (select from catchword.record higher
+                       where higher.collection = {collection} and higher.key = swept.key
+                         and higher.revision > swept.revision)
+              or not exists (select from only {table} t
+                              where t.{key} = case when swept.fits then swept.key::{key_type} end
+                                and greatest(t.{revision}, $3) < swept.revision))
+         for update of o skip locked) as free
+     where d.collection = {collection} and d.key = free.key and d.revision = free.revision$t$,
+    catchword.names_of(col) || jsonb_build_object('fits', catchword.key_condition(col.key_type, 's.key')))
+    using p_keys, p_revisions, col.floor;
   get diagnostics forgotten = row_count;
   return forgotten;
 end $$;
@@ -209,7 +230,10 @@ comment on function catchword.forget_records is 'forgets numbers that nothing ne
 create function catchword.keep_records(p_collection text, p_keys text[], p_revisions bigint[]) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
   update catchword.record d set recorded_at = now()
-    from (select o.key, o.revision from catchword.record o join unnest(p_keys, p_revisions) as kept (key, revision) on kept.key = o.key and kept.revision = o.revision
+    from (select o.key, o.revision
+            from catchword.record o
+            join unnest(p_keys, p_revisions) as kept (key, revision)
+              on kept.key = o.key and kept.revision = o.revision
            where o.collection = p_collection for update of o skip locked) as free
    where d.collection = p_collection and d.key = free.key and d.revision = free.revision
 $$;

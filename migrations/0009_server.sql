@@ -56,13 +56,6 @@ end $$;
 comment on function catchword.raise_revision
   is 'lifts the sequence above a version seen in Elasticsearch; false: too high to be true';
 
--- After a failover or a restore the server has another timeline, or is another server: commits may be lost and their
--- numbers given again. The sequence jumps far ahead, before anything is written. A copy of the data folder that was
--- put back, and a crash with synchronous_commit off, change neither: all that shows is that the server was started
--- anew, so every start costs a jump, and nobody is alarmed by it. A jump of a fixed width would end at the same number
--- when one backup is put back twice. So it also goes by the clock, 2^20 numbers a second since 2020: more than anybody
--- draws, and below 2^53 for 270 years.
---
 -- A database is known by its oid on the server. Put back from a copy or a dump it has another, and its own one, the
 -- remembered, is gone: its numbers will be given again. If that one is still there, this database is a copy, and the
 -- indices are the other's.
@@ -76,6 +69,12 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.copy_of is 'the database on this server that this one is a copy of; null: it is no copy';
 
+-- After a failover or a restore the server has another timeline, or is another server: commits may be lost and their
+-- numbers given again. The sequence jumps far ahead, before anything is written. A copy of the data folder that was
+-- put back, and a crash with synchronous_commit off, change neither: all that shows is that the server was started
+-- anew, so every start costs a jump, and nobody is alarmed by it. A jump of a fixed width would end at the same number
+-- when one backup is put back twice. So it also goes by the clock, 2^20 numbers a second since 2020: more than anybody
+-- draws, and below 2^53 for 270 years.
 create function catchword.note_server() returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -94,15 +93,18 @@ begin
   select * into before from catchword.installation for update;
   perform from catchword.turn where what = 'revision' for update;
   select last_value into current from catchword.revision;
-  if (before.system_identifier, before.timeline) is distinct from (current_system, current_timeline) and before.system_identifier is not null then
+  if (before.system_identifier, before.timeline) is distinct from (current_system, current_timeline)
+     and before.system_identifier is not null then
     switched := true;
-    why := format('another server or timeline: %s/%s, was %s/%s', current_system, current_timeline, before.system_identifier, before.timeline);
+    why := format('another server or timeline: %s/%s, was %s/%s',
+                  current_system, current_timeline, before.system_identifier, before.timeline);
   elsif before.database_oid <> current_database_oid then
     switched := true;
     why := format('the database was put back: its oid is %s, was %s', current_database_oid, before.database_oid);
   elsif before.relation_oid <> 'catchword.installation'::regclass then
     switched := true;
-    why := format('the schema catchword was put back: the oid of its tables is %s, was %s', 'catchword.installation'::regclass::oid, before.relation_oid);
+    why := format('the schema catchword was put back: the oid of its tables is %s, was %s',
+                  'catchword.installation'::regclass::oid, before.relation_oid);
   elsif current < before.last_revision then
     switched := true;
     why := format('the sequence went back: %s, was %s', current, before.last_revision);
@@ -123,7 +125,9 @@ begin
     perform catchword.ask_audit(name, true, 'another server') from catchword.collection;
   end if;
   update catchword.installation
-     set database_oid = current_database_oid, relation_oid = 'catchword.installation'::regclass, doubt = null, system_identifier = current_system, timeline = current_timeline, started_at = pg_postmaster_start_time(), seen_at = now(),
+     set database_oid = current_database_oid, relation_oid = 'catchword.installation'::regclass, doubt = null,
+         system_identifier = current_system, timeline = current_timeline,
+         started_at = pg_postmaster_start_time(), seen_at = now(),
          last_revision = (select last_value from catchword.revision);
   return switched;
 end $$;
@@ -134,7 +138,8 @@ comment on function catchword.note_server
 -- Somebody saw in an index what this database does not remember. The next tick raises the sequence and asks for audits.
 create function catchword.note_doubt(p_collection text, p_target text, p_version bigint, p_why text) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
-  update catchword.sentinel set tried = (p_version || tried)[1:60] where collection = p_collection and target = p_target;
+  update catchword.sentinel set tried = (p_version || tried)[1:60]
+   where collection = p_collection and target = p_target;
   update catchword.installation set doubt = p_why where doubt is null;
 $$;
 comment on function catchword.note_doubt
@@ -147,7 +152,8 @@ language sql set search_path = pg_catalog, pg_temp as $$
   delete from catchword.sentinel;
   delete from catchword.audit where finished_at is null;
   update catchword.rebuild set stage = 'aborted', finished_at = now() where finished_at is null;
-  insert into catchword.journal (what, detail) select 'new installation', format('was a copy of %s', catchword.copy_of());
+  insert into catchword.journal (what, detail)
+  select 'new installation', format('was a copy of %s', catchword.copy_of());
   update catchword.installation
      set id = gen_random_uuid(), previous_id = null, relation_oid = 'catchword.installation'::regclass,
          database_oid = (select oid from pg_catalog.pg_database where datname = current_database())

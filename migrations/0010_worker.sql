@@ -107,7 +107,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     from catchword.collection c,
          lateral (values (format('table = %s', p_table), c.source::text, catchword.named(p_table, p_path) <> c.source),
                          (format('key = %s', p_key), c.key_column::text, p_key <> c.key_column),
-                         (format('view = %s', p_view), c.view, catchword.named(p_view, p_path) <> to_regclass(c.view))) as named (said, attached, differs)
+                         (format('view = %s', p_view), c.view, catchword.named(p_view, p_path) <> to_regclass(c.view))
+                 ) as named (said, attached, differs)
    where c.name = p_collection and differs
 $$;
 comment on function catchword.problems
@@ -118,78 +119,127 @@ comment on function catchword.problems
 create function catchword.unmigrated(p_collection text, p_said jsonb, p_path text) returns text[]
 language sql stable set search_path = pg_catalog, pg_temp as $$
   with attached as (
-    select array(select w from unnest(c.watch) as w order by w) as watch, c.delay_seconds, c.scopes, c.period, c.revision_column,
-           array(select t - 'table' - 'foreign_key' || jsonb_build_object('oid', to_regclass(t ->> 'table')::oid::text) from jsonb_array_elements(c.touches) as t order by 1) as touches,
-           array(select to_regclass(u) from unnest(c.unwatched) as u order by 1) as unwatched
+    select array(select w from unnest(c.watch) as w order by w) as watch,
+           array(select t - 'table' - 'foreign_key' || jsonb_build_object('oid', to_regclass(t ->> 'table')::oid::text)
+                   from jsonb_array_elements(c.touches) as t order by 1) as touches,
+           array(select to_regclass(u) from unnest(c.unwatched) as u order by 1) as unwatched,
+           c.delay_seconds, c.scopes, c.period, c.revision_column
       from catchword.collection c where c.name = p_collection
   ),
   said as (
-    select array(select w from jsonb_array_elements_text(p_said -> 'watch') as w order by w) as watch, (p_said ->> 'delay')::integer as delay_seconds,
-           p_said -> 'scopes' as scopes, p_said ->> 'period' as period, p_said ->> 'revision' as revision_column,
-           array(select t - 'table' || jsonb_build_object('oid', catchword.named(t ->> 'table', p_path)::oid::text) from jsonb_array_elements(p_said -> 'touches') as t order by 1) as touches,
-           (select coalesce(bool_and(catchword.named(t ->> 'table', p_path) is not null), true) from jsonb_array_elements(p_said -> 'touches') as t) as touches_known,
-           array(select catchword.named(u, p_path) from jsonb_array_elements_text(p_said -> 'unwatched') as u order by 1) as unwatched
+    select array(select w from jsonb_array_elements_text(p_said -> 'watch') as w order by w) as watch,
+           array(select t - 'table' || jsonb_build_object('oid', catchword.named(t ->> 'table', p_path)::oid::text)
+                   from jsonb_array_elements(p_said -> 'touches') as t order by 1) as touches,
+           (select coalesce(bool_and(catchword.named(t ->> 'table', p_path) is not null), true)
+              from jsonb_array_elements(p_said -> 'touches') as t) as touches_known,
+           array(select catchword.named(u, p_path)
+                   from jsonb_array_elements_text(p_said -> 'unwatched') as u order by 1) as unwatched,
+           (p_said ->> 'delay')::integer as delay_seconds, p_said -> 'scopes' as scopes, p_said ->> 'period' as period,
+           p_said ->> 'revision' as revision_column
   )
   select array(
     select named.what
       from attached a, said s,
-           lateral (values ('touches', s.touches_known and a.touches is distinct from s.touches), ('watch', a.watch is distinct from s.watch),
-                           ('delay', a.delay_seconds <> s.delay_seconds), ('scopes', a.scopes is distinct from s.scopes),
-                           ('period', a.period is distinct from s.period), ('revision', a.revision_column <> s.revision_column),
-                           ('unwatched', array_position(s.unwatched, null) is null and a.unwatched is distinct from s.unwatched)) as named (what, differs)
+           lateral (values
+             ('touches', s.touches_known and a.touches is distinct from s.touches),
+             ('watch', a.watch is distinct from s.watch),
+             ('delay', a.delay_seconds <> s.delay_seconds),
+             ('scopes', a.scopes is distinct from s.scopes),
+             ('period', a.period is distinct from s.period),
+             ('revision', a.revision_column <> s.revision_column),
+             ('unwatched', array_position(s.unwatched, null) is null and a.unwatched is distinct from s.unwatched)
+           ) as named (what, differs)
      where named.differs)
 $$;
 comment on function catchword.unmigrated
   is 'settings that the configuration has otherwise than the collection was attached with';
 
+-- A table below the view whose changes nobody is told of.
+create function catchword.unwatched_tables(p_collection catchword.collection, p_reads oid[]) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  with told (relation) as (
+    select p_collection.source
+    union all
+    select to_regclass(t.value ->> 'table') from jsonb_array_elements(p_collection.touches) as t (value)
+    union all
+    select to_regclass(u.name) from unnest(p_collection.unwatched) as u (name)
+  )
+  select array(
+    select catchword.full_name(r.read) as name
+      from unnest(p_reads) as r (read) join pg_class k on k.oid = r.read
+     where r.read <> all (select relation from told where relation is not null)
+     order by name)
+$$;
+comment on function catchword.unwatched_tables
+  is 'which of the tables that a view reads are neither watched nor waived';
+
+-- A column that documents show and whose changes are passed over; one that is generated changes with those it is made
+-- of.
+create function catchword.unwatched_columns(p_collection catchword.collection, p_columns text[]) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  with shown as (
+    select a.attrelid, a.attname as name from pg_attribute a
+     where format('%s.%s', a.attrelid, a.attnum) = any(p_columns) and a.attgenerated = ''
+       and a.attrelid = any(array(select split_part(c, '.', 1)::oid from unnest(p_columns) as c))
+  ),
+  -- related tables of which each touch has a list of its own
+  related as (
+    select t.value ->> 'table' as name, array_agg(t.value ->> 'column') || array_agg(w.watched) as watched
+      from jsonb_array_elements(p_collection.touches) as t (value)
+      left join lateral jsonb_array_elements_text(t.value -> 'watch') as w (watched) on true
+     group by 1 having bool_and(jsonb_array_length(coalesce(t.value -> 'watch', '[]')) > 0)
+  )
+  select array(select s.name::text from shown s
+                where s.attrelid = p_collection.source and cardinality(p_collection.watch) > 0
+                  and s.name <> all (p_collection.watch
+                                     || array[p_collection.key_column, p_collection.revision_column]::text[])
+                order by s.name)
+         || array(select format('%s.%I', r.name, s.name) from related r join shown s on s.attrelid = to_regclass(r.name)
+                   where s.name <> all (r.watched)
+                   order by 1)
+$$;
+comment on function catchword.unwatched_columns
+  is 'columns that a view reads and whose changes are passed over, because watch lacks them';
+
 -- Names are quoted by Postgres itself. A table or view that is gone yields null, which is an error and never "no rows".
 create function catchword.attached(
   p_names text[], p_tables text[], p_keys text[], p_views text[], p_said jsonb[],
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
-) returns table (name text, key_type text, targets text[], period text, table_name text, key_name text, revision_name text, period_name text,
-               view_name text, view_exists boolean, paused text, problems text[], unmigrated text[], view_changed boolean, rebuilding boolean, installation uuid,
-               unwatched text[], unwatched_columns text[], copy_of text, was_broken boolean)
+) returns table (
+  name text, key_type text, targets text[], period text, table_name text, key_name text, revision_name text,
+  period_name text, view_name text, view_exists boolean, paused text, problems text[], unmigrated text[],
+  view_changed boolean, rebuilding boolean, installation uuid, unwatched text[], unwatched_columns text[], copy_of text,
+  was_broken boolean
+)
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select c.name, c.key_type, c.targets, c.period::text,
-         (select format('%I.%I', n.nspname, r.relname) from pg_catalog.pg_class r join pg_catalog.pg_namespace n on n.oid = r.relnamespace where r.oid = c.source),
+         catchword.full_name(c.source),
          format('%I', c.key_column),
          format('%I', c.revision_column),
          -- a column without a zone is read as UTC, whatever the session's zone
-         (select format(case when a.atttypid = 'timestamptz'::regtype then 't.%I' else '(t.%I::timestamp at time zone ''utc'')' end, a.attname)
-            from pg_catalog.pg_attribute a where a.attrelid = c.source and a.attname = c.period and a.attnum > 0 and not a.attisdropped),
+         (select format(case when a.atttypid = 'timestamptz'::regtype then 't.%I'
+                             else '(t.%I::timestamp at time zone ''utc'')' end, a.attname)
+            from pg_attribute a
+           where a.attrelid = c.source and a.attname = c.period and a.attnum > 0 and not a.attisdropped),
          c.view,
          to_regclass(c.view) is not null,
-         (select format('since %s by %s: %s', to_char(p.since at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'), p.by, p.reason) from catchword.pause p where p.collection = c.name),
+         (select format('since %s by %s: %s',
+                        to_char(p.since at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'), p.by, p.reason)
+            from catchword.pause p where p.collection = c.name),
          array(select f.problem from catchword.problems(c.name, said.source, said.key, said.view, p_path) f),
          catchword.unmigrated(c.name, said.settings, p_path),
          not catchword.same_view(c.filled_view, facts.digest),
          -- a copy leaves the original's indices alone
-         original.name is null and exists (select from catchword.rebuild b where b.collection = c.name and b.finished_at is null),
+         original.name is null
+           and exists (select from catchword.rebuild b where b.collection = c.name and b.finished_at is null),
          (select i.id from catchword.installation i),
-         -- a table below the view whose changes nobody is told of
-         array(select r.name from (select format('%I.%I', n.nspname, k.relname) as name from unnest(facts.reads) as r (read)
-                 join pg_catalog.pg_class k on k.oid = r.read join pg_catalog.pg_namespace n on n.oid = k.relnamespace
-                where r.read <> c.source
-                  and r.read <> all (select to_regclass(t.value ->> 'table') from jsonb_array_elements(c.touches) as t (value) where to_regclass(t.value ->> 'table') is not null)
-                  and r.read <> all (select to_regclass(u.name) from unnest(c.unwatched) as u (name) where to_regclass(u.name) is not null)) as r order by r.name),
-         -- a column that documents show and whose changes are passed over; one that is generated changes with those it
-         -- is made of
-         array(select a.attname::text from pg_catalog.pg_attribute a
-                where cardinality(c.watch) > 0 and a.attrelid = c.source and format('%s.%s', c.source::oid, a.attnum) = any(facts.columns)
-                  and a.attgenerated = '' and a.attname <> all (c.watch || array[c.key_column, c.revision_column]::text[])
-                order by a.attname)
-           || array(select format('%s.%I', t.name, a.attname)
-                      from (select t.value ->> 'table' as name, array_agg(t.value ->> 'column') || array_agg(w.watched) as watched
-                              from jsonb_array_elements(c.touches) as t (value)
-                              left join lateral jsonb_array_elements_text(t.value -> 'watch') as w (watched) on true
-                             group by 1 having bool_and(jsonb_array_length(coalesce(t.value -> 'watch', '[]')) > 0)) as t
-                      join pg_catalog.pg_attribute a on a.attrelid = to_regclass(t.name) and format('%s.%s', a.attrelid, a.attnum) = any(facts.columns)
-                       and a.attgenerated = '' and a.attname <> all (t.watched)
-                     order by 1),
+         catchword.unwatched_tables(c, facts.reads),
+         catchword.unwatched_columns(c, facts.columns),
          original.name,
          c.broken_at is not null
     from catchword.collection c
-    join unnest(p_names, p_tables, p_keys, p_views, p_said) as said (name, source, key, view, settings) on said.name = c.name
+    join unnest(p_names, p_tables, p_keys, p_views, p_said) as said (name, source, key, view, settings)
+      on said.name = c.name
     cross join lateral catchword.view_facts(c.view) as facts
     cross join (select catchword.copy_of() offset 0) as original (name)
 $$;
@@ -216,7 +266,9 @@ comment on function catchword.note_broken
 create function catchword.note_moved(p_collections text[]) returns void
 language sql set search_path = pg_catalog, pg_temp as $$
   delete from catchword.standstill
-   where collection in (select s.collection from catchword.standstill s where s.collection = any(p_collections) order by s.collection for update skip locked);
+   where collection in (
+     select s.collection from catchword.standstill s
+      where s.collection = any(p_collections) order by s.collection for update skip locked);
 $$;
 comment on function catchword.note_moved is 'jobs of these collections were settled, written or buried';
 
@@ -230,7 +282,8 @@ language sql set search_path = pg_catalog, pg_temp as $$
   insert into catchword.worker (id, host, version, collections, blocked, breaker, passed_at, trouble)
   values (p_id, p_host, p_version, p_collections, p_blocked, p_breaker, case when p_passed then now() end, p_trouble)
   on conflict (id) do update
-     set collections = excluded.collections, blocked = excluded.blocked, breaker = excluded.breaker, seen_at = now(), trouble = excluded.trouble,
+     set collections = excluded.collections, blocked = excluded.blocked, breaker = excluded.breaker,
+         seen_at = now(), trouble = excluded.trouble,
          passed_at = coalesce(excluded.passed_at, worker.passed_at);
   select catchword.note_moved(p_moved) where p_moved <> '{}';
   insert into catchword.standstill (collection, why)
@@ -249,22 +302,26 @@ declare
   ids bigint[];
 begin
   with recursive priorities (collection, priority) as (
-    select c.name, (select min(j.priority) from catchword.job j where j.collection = c.name) from unnest(p_collections) as c (name)
+    select c.name, (select min(j.priority) from catchword.job j where j.collection = c.name)
+      from unnest(p_collections) as c (name)
     union all
-    select p.collection, (select min(j.priority) from catchword.job j where j.collection = p.collection and j.priority > p.priority)
+    select p.collection,
+           (select min(j.priority) from catchword.job j where j.collection = p.collection and j.priority > p.priority)
       from priorities p where p.priority is not null
   ),
   ahead as (
     select j.id
       from priorities p
      cross join lateral (select id from catchword.job
-                          where job.collection = p.collection and job.priority = p.priority and enqueued_at > now() + interval '5 minutes'
+                          where job.collection = p.collection and job.priority = p.priority
+                            and enqueued_at > now() + interval '5 minutes'
                           order by enqueued_at, id limit 1000 for update skip locked) as j
      where p.priority is not null
     union
     select j.id
       from unnest(p_collections) as c (name)
-     cross join lateral (select id from (select id, scheduled_at from catchword.job where job.collection = c.name order by priority, enqueued_at, id limit 1000) as first
+     cross join lateral (select id from (select id, scheduled_at from catchword.job where job.collection = c.name
+                                          order by priority, enqueued_at, id limit 1000) as first
                           where scheduled_at > now() + interval '2 hours') as j
   )
   select coalesce(array_agg(id), '{}') into ids from ahead;
@@ -284,9 +341,11 @@ comment on function catchword.bring_back
 create function catchword.tick(
   p_id uuid, p_host text, p_version text, p_collections text[], p_blocked jsonb, p_breaker text, p_passed boolean,
   p_trouble text, p_moved text[], p_stood jsonb,
-  out standby boolean, out switched boolean, out due text[], out quiet text[], out standing_still jsonb, out brought_back bigint
+  out standby boolean, out switched boolean, out due text[], out quiet text[], out standing_still jsonb,
+  out brought_back bigint
 )
-language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan set enable_sort = off as $$
+language plpgsql set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan set enable_sort = off as $$
 declare
   seen_due text[];
   seen_soon text[];
@@ -299,34 +358,42 @@ begin
   switched := catchword.note_server();
   brought_back := catchword.bring_back(p_collections);
   -- bounded: whether a long queue has something due, its walk finds out. What was postponed is due again within 30 s
-  select coalesce(array_agg(c.name) filter (where first.due or first.jobs >= 1000), '{}'), coalesce(array_agg(c.name) filter (where first.due), '{}'),
-         coalesce(array_agg(c.name) filter (where first.soon), '{}'), coalesce(array_agg(c.name) filter (where first.refused), '{}')
+  select coalesce(array_agg(c.name) filter (where first.due or first.jobs >= 1000), '{}'),
+         coalesce(array_agg(c.name) filter (where first.due), '{}'),
+         coalesce(array_agg(c.name) filter (where first.soon), '{}'),
+         coalesce(array_agg(c.name) filter (where first.refused), '{}')
     into due, seen_due, seen_soon, seen_refused
     from unnest(p_collections) as c (name)
    cross join lateral (
       select count(*) as jobs, coalesce(bool_or(j.scheduled_at <= now()), false) as due,
              coalesce(bool_or(j.scheduled_at <= now() + interval '30 seconds' and j.attempts = 0), false) as soon,
              coalesce(bool_or(j.attempts > 0), false) as refused
-        from (select scheduled_at, attempts from catchword.job where collection = c.name order by priority, enqueued_at, id limit 1000) as j) as first;
+        from (select scheduled_at, attempts from catchword.job where collection = c.name
+               order by priority, enqueued_at, id limit 1000) as j) as first;
   -- what a worker said of them is over: nothing is due soon, and no change of a related table waits
   quiet := array(select c.name from unnest(p_collections) as c (name)
-                  where c.name <> all(seen_due || seen_soon) and not exists (select from catchword.job j where j.name = 'touch' and j.collection = c.name));
+                  where c.name <> all(seen_due || seen_soon)
+                    and not exists (select from catchword.job j where j.name = 'touch' and j.collection = c.name));
   -- it begins again where nothing is due or was refused, for a pause, and with the first worker after a time without
   -- one
   delete from catchword.standstill s
    where s.collection = any(p_collections)
      and (s.collection <> all(seen_due || seen_soon || seen_refused)
           or exists (select from catchword.pause p where p.collection = s.collection)
-          or not exists (select from catchword.worker w where s.collection = any(w.collections) and w.seen_at > now() - interval '150 seconds'));
-  perform catchword.renew_worker(p_id, p_host, p_version, p_collections, p_blocked, p_breaker, p_passed or due = '{}', p_trouble, p_moved, p_stood);
+          or not exists (select from catchword.worker w
+                          where s.collection = any(w.collections) and w.seen_at > now() - interval '150 seconds'));
+  perform catchword.renew_worker(p_id, p_host, p_version, p_collections, p_blocked, p_breaker, p_passed or due = '{}',
+                                 p_trouble, p_moved, p_stood);
   insert into catchword.standstill (collection)
   select seen.name from unnest(seen_due) as seen (name)
    where not exists (select from catchword.pause p where p.collection = seen.name)
      and not exists (select from catchword.standstill s where s.collection = seen.name)
    order by seen.name
   on conflict do nothing;
-  standing_still := (select jsonb_object_agg(s.collection, jsonb_build_object('seconds', extract(epoch from now() - s.since), 'why', s.why))
-                       from catchword.standstill s where s.collection = any(p_collections));
+  standing_still := (
+    select jsonb_object_agg(s.collection,
+                            jsonb_build_object('seconds', extract(epoch from now() - s.since), 'why', s.why))
+      from catchword.standstill s where s.collection = any(p_collections));
 end $$;
 comment on function catchword.tick
   is 'begins a worker''s tick: notes the server, says which collections may have due jobs and of which none moves, '

@@ -159,7 +159,7 @@ async fn with_lock_retries<T>(
 
 /// Lock not available; a deadlock that was resolved at our cost.
 fn is_lock_timeout(error: &Error) -> bool {
-    error.sqlstate().is_some_and(|code| code == "55P03" || code == "40P01")
+    matches!(error.sqlstate().as_deref(), Some(Error::LOCK_NOT_AVAILABLE | Error::DEADLOCK_DETECTED))
 }
 
 /// What the configuration says of how a collection is attached, beside its names.

@@ -63,8 +63,8 @@ pub async fn start(pool: &PgPool, request: &Request) -> Result<i64, Error> {
                 transaction.commit().await?;
                 return Ok(id);
             }
-            Err(error) if error.sqlstate().as_deref() == Some("55P03") && tries < LOCK_TRIES => tries += 1,
-            Err(error) if error.sqlstate().as_deref() == Some("55P03") => {
+            Err(error) if error.sqlstate().as_deref() == Some(Error::LOCK_NOT_AVAILABLE) && tries < LOCK_TRIES => tries += 1,
+            Err(error) if error.sqlstate().as_deref() == Some(Error::LOCK_NOT_AVAILABLE) => {
                 return Err(Error::Refused(format!(
                     "the table of {} is too busy: a long transaction holds it; end that one, or repeat this later",
                     request.collection
@@ -92,7 +92,7 @@ pub async fn count(pool: &PgPool, request: &Request) -> Result<Option<i64>, Erro
 pub async fn remaining(connection: &mut PgConnection, id: i64) -> Result<Option<i64>, Error> {
     let counted = sqlx::query_scalar(include_str!("count.sql")).bind(id).fetch_one(connection).await;
     match counted.map_err(Error::from) {
-        Err(error) if error.sqlstate().as_deref() == Some("57014") => Ok(None),
+        Err(error) if error.sqlstate().as_deref() == Some(Error::QUERY_CANCELED) => Ok(None),
         counted => counted.map(Some),
     }
 }
