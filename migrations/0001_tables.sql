@@ -62,10 +62,10 @@ comment on column catchword.collection.broken_at
   is 'since when its triggers, columns or tables are not as they must be; when they are again, an audit finds what '
      'was missed';
 comment on column catchword.collection.repaired
-  is 'keys that audits scheduled for repair whose results are cleared away';
+  is 'keys that audits scheduled for repair and whose results are deleted since';
 comment on column catchword.collection.attached_at is 'when the triggers were last put in place';
 
--- A domain and not a check of the table: that is read anew by every statement that inserts, which cost a quarter of
+-- A domain and not a check of the table: that is read again by every statement that inserts, which cost a quarter of
 -- all that scheduling adds to a write.
 create domain catchword.job_name as text constraint job_name_is_known check (value in ('index', 'touch'));
 comment on domain catchword.job_name is 'index: look at one key; touch: a row of a related table changed';
@@ -151,9 +151,9 @@ comment on column catchword.dead_job.cursor is 'as in job';
 comment on column catchword.dead_job.died_at is 'when it was buried';
 comment on column catchword.dead_job.reason
   is 'why: refused, unbuildable, too_large, bad_key, expired, ahead, unanswered, by_hand';
--- A key that settles later takes its dead letters away. A hash, because a key that is too long for Elasticsearch is
--- buried too, and a btree entry of collection and key would be too long for a key that just fitted into its own
--- table's index.
+-- The dead letters of a key are deleted when it settles later. A hash, because a key that is too long for
+-- Elasticsearch is buried too, and a btree entry of collection and key would be too long for a key that just fitted
+-- into its own table's index.
 create index dead_job_key on catchword.dead_job using hash (key);
 -- The dead letters of a collection are counted at every scrape.
 create index dead_job_collection on catchword.dead_job (collection);

@@ -152,7 +152,7 @@ comment on function catchword.same_view
   is 'are documents that were built under the first digest the same under the second?';
 
 -- A view that changed and changed back left documents of the definition in between. Once another definition was seen,
--- nobody knows any more what documents were built with, until all of them are written anew.
+-- nobody knows any more what documents were built with, until all of them are written again.
 create function catchword.note_view_changed(p_collection text) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
   update catchword.collection set filled_view = null

@@ -372,7 +372,7 @@ begin
   return new_floor;
 end $$;
 comment on function catchword.raise_floor
-  is 'makes every document of a collection stale; reindex --all then writes them anew';
+  is 'makes every document of a collection stale; reindex --all then writes them again';
 
 -- By function, so that triggers of touches that are no longer configured go too.
 create function catchword.drop_triggers(p_collection text) returns void
@@ -395,7 +395,7 @@ begin
     execute format('drop function %s', t.function);
   end loop;
 end $$;
-comment on function catchword.drop_triggers is 'takes the triggers of a collection away';
+comment on function catchword.drop_triggers is 'drops the triggers of a collection and their functions';
 
 create function catchword.detach(p_collection text) returns text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -465,7 +465,7 @@ comment on function catchword.trigger_problems is 'what is wrong with the trigge
 
 create function catchword.column_problems(p_collection text) returns table (problem text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  -- the triggers name the key's column, so every write of the application fails until they are made anew
+  -- the triggers name the key's column, so every write of the application fails until they are made again
   select case when a.attname is null
               then format('the key %s.%I is missing, and writes fail; correct key = "…"', c.source, c.key_column)
               else format('the key %s.%I is of type %s now, and was %s',

@@ -35,8 +35,9 @@ $$;
 comment on function catchword.bulk_base
   is 'where a bulk begins in the walk, so that it interleaves with the bulks before it';
 
+-- The default is `priority_live()`, as a number: a default is evaluated with the caller's rights.
 create function catchword.schedule(
-  p_collection text, p_keys text[], p_tag text default 'manual', p_priority integer default catchword.priority_live(),
+  p_collection text, p_keys text[], p_tag text default 'manual', p_priority integer default 1,
   p_delay interval default '0'
 ) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$

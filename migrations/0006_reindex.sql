@@ -150,7 +150,7 @@ begin
 end $$;
 comment on function catchword.check_reindex is 'refuses what cannot be asked for together, or is not configured';
 
--- A value that the column cannot hold is the asker's slip, and is said as such.
+-- A value that the column cannot hold is a mistake of whoever asked, and the refusal says so.
 create function catchword.check_scope(p_collection catchword.collection, p_scope text, p_value text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare

@@ -54,7 +54,7 @@ comment on column catchword.audit.stage_counts is 'what the present stage found 
 comment on column catchword.audit.examples is 'some of the keys that differ';
 comment on column catchword.audit.scheduled is 'how many keys were scheduled for repair';
 comment on column catchword.audit.base is 'enqueued_at of its first job, so that bulks interleave';
-comment on column catchword.audit.seen_at is 'its last sign of life';
+comment on column catchword.audit.seen_at is 'its last heartbeat';
 comment on column catchword.audit.finished_at is 'when it came to its end';
 create index audit_of_collection on catchword.audit (collection, id);
 
@@ -76,7 +76,7 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
    where c.name = s.collection and s.scheduled > 0;
 $$;
 comment on function catchword.clear_audits
-  is 'clears old results of audits away, and keeps the sum of what they repaired';
+  is 'deletes old results of audits, and keeps the sum of what they repaired';
 
 -- Keys as they are, not cast to the key's type: an id that cannot be a key has a document all the same, and the loop
 -- sees it gone.
@@ -138,7 +138,7 @@ comment on table  catchword.sentinel
 comment on column catchword.sentinel.collection is 'whose index it is';
 comment on column catchword.sentinel.target is 'the index';
 comment on column catchword.sentinel.index_uuid
-  is 'the uuid of the index, which changes when it is deleted, restored or made anew';
+  is 'the uuid of the index, which changes when it is deleted, restored or made again';
 comment on column catchword.sentinel.revision is 'the version that the index acknowledged';
 comment on column catchword.sentinel.documents
   is 'how many documents were acknowledged under this version, so that each shard has one';

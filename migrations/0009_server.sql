@@ -72,7 +72,7 @@ comment on function catchword.copy_of is 'the database on this server that this 
 -- After a failover or a restore the server has another timeline, or is another server: commits may be lost and their
 -- numbers given again. The sequence jumps far ahead, before anything is written. A copy of the data folder that was
 -- put back, and a crash with synchronous_commit off, change neither: all that shows is that the server was started
--- anew, so every start costs a jump, and nobody is alarmed by it. A jump of a fixed width would end at the same number
+-- again, so every start costs a jump, and nobody is alarmed by it. A jump of a fixed width would end at the same number
 -- when one backup is put back twice. So it also goes by the clock, 2^20 numbers a second since 2020: more than anybody
 -- draws, and below 2^53 for 270 years.
 create function catchword.note_server() returns boolean

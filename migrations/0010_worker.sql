@@ -21,12 +21,12 @@ comment on column catchword.worker.collections is 'what it serves';
 comment on column catchword.worker.blocked is 'collections it cannot work on, and why';
 comment on column catchword.worker.breaker is 'closed, or why and since when requests to Elasticsearch are held back';
 comment on column catchword.worker.started_at is 'when it started';
-comment on column catchword.worker.seen_at is 'its last sign of life';
+comment on column catchword.worker.seen_at is 'its last heartbeat';
 comment on column catchword.worker.passed_at is 'when a pass of it last succeeded';
 comment on column catchword.worker.trouble is 'what its last tick failed of; null: it did not';
 
 -- Whether work moves, whatever the cause: judged by progress, by a clock that no postponement moves. A tick that sees
--- due jobs makes the row, or a batch of which everything failed; whoever settles, writes or buries takes it away. So a
+-- due jobs makes the row, or a batch of which everything failed; whoever settles, writes or buries deletes it. So a
 -- row that grows old means that ticks saw work and nothing of it moved. To be refused is not to move: where everything
 -- is refused, the view or the mapping is at fault.
 create table catchword.standstill (
@@ -291,7 +291,7 @@ language sql set search_path = pg_catalog, pg_temp as $$
   on conflict (collection) do update set why = excluded.why where standstill.why is distinct from excluded.why;
 $$;
 comment on function catchword.renew_worker
-  is 'a worker''s sign of life; p_stood: collections of which jobs were claimed and none moved, and why';
+  is 'a worker''s heartbeat; p_stood: collections of which jobs were claimed and none moved, and why';
 
 -- Postgres' clock was ahead for a moment: what was scheduled then would be due in a day, and would stand behind
 -- everybody until then. No job is made in the future, and the longest wait is a push-back of 75 minutes. Found at the
@@ -335,7 +335,7 @@ end $$;
 comment on function catchword.bring_back
   is 'makes jobs due that were scheduled while Postgres'' clock was ahead; returns how many';
 
--- The beginning of a tick: which server this is, what is due, a sign of life. Where nothing is due, that was the pass.
+-- The beginning of a tick: which server this is, what is due, a heartbeat. If nothing is due, the tick ends here.
 -- The settings are those of a claim, and for its reasons (src/job/keep_the_plan.sql): it walks the queue as a claim
 -- does.
 create function catchword.tick(
@@ -397,6 +397,6 @@ begin
 end $$;
 comment on function catchword.tick
   is 'begins a worker''s tick: notes the server, says which collections may have due jobs and of which none moves, '
-     'gives a sign of life';
+     'sends a heartbeat';
 
 revoke execute on all functions in schema catchword from public;

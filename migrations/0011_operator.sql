@@ -82,7 +82,7 @@ begin
   end if;
   return discarded;
 end $$;
-comment on function catchword.discard is 'throws dead letters away; the words are for the journal';
+comment on function catchword.discard is 'deletes dead letters; the words are for the journal';
 
 -- Burying by hand: for an operator who knows which document does the harm and will not wait until it is found.
 create function catchword.bury(

@@ -119,7 +119,7 @@ grant execute on function
   to :"worker";
 -- [worker, sync, check] To count how fresh search is, and to forget that after two days.
 grant select, insert, update, delete on catchword.freshness to :"worker";
--- [worker, status, check] To give a sign of life, and to forget workers that vanished.
+-- [worker, status, check] To send a heartbeat, and to forget workers that vanished.
 grant select, insert, update, delete on catchword.worker to :"worker";
 -- [worker, sync, status, check] To say since when due jobs of a collection have not moved.
 grant select, insert, update, delete on catchword.standstill to :"worker";
@@ -169,7 +169,7 @@ grant execute on procedure catchword.run_reindex(bigint, integer) to :"worker";
 grant :"worker" to :"operator";
 -- [pause, resume] To stop the work on a collection, and to go on.
 grant execute on function catchword.pause(text, text, text), catchword.resume(text, text) to :"operator";
--- [dead replay, dead discard] To schedule dead letters again, and to throw them away.
+-- [dead replay, dead discard] To schedule dead letters again, and to delete them.
 grant execute on function
   catchword.replay(bigint[], text, text, text, timestamptz, text, text),
   catchword.discard(bigint[], text, text, text, timestamptz, text, text)

@@ -1,4 +1,4 @@
--- How long a refusal waits is in `catchword.retry_at`. What was mended is due at once.
+-- How long a refusal waits is in `catchword.retry_at`. What was fixed is due at once.
 update catchword.job
    set attempts = attempts + 1,
        last_error = charged.error,
