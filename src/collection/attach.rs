@@ -100,7 +100,7 @@ pub async fn set_targets(pool: &PgPool, collection: &str, index: &str) -> Result
 /// Undoes an attachment; the sentence says what stays.
 pub async fn detach(pool: &PgPool, collection: &str) -> Result<String, Error> {
     with_lock_retries(pool, collection, End::Commit, async |connection: &mut PgConnection| {
-        Ok(sqlx::query_scalar(include_str!("detach.sql")).bind(collection).fetch_one(connection).await?)
+        Ok(sqlx::query_scalar("select catchword.detach($1)").bind(collection).fetch_one(connection).await?)
     })
     .await
 }

@@ -90,7 +90,7 @@ pub async fn count(pool: &PgPool, request: &Request) -> Result<Option<i64>, Erro
 
 /// How many keys a started reindex still has to schedule; none: more than could be counted.
 pub async fn remaining(connection: &mut PgConnection, id: i64) -> Result<Option<i64>, Error> {
-    let counted = sqlx::query_scalar(include_str!("count.sql")).bind(id).fetch_one(connection).await;
+    let counted = sqlx::query_scalar("select catchword.reindex_count($1)").bind(id).fetch_one(connection).await;
     match counted.map_err(Error::from) {
         Err(error) if error.sqlstate().as_deref() == Some(Error::QUERY_CANCELED) => Ok(None),
         counted => counted.map(Some),
@@ -99,7 +99,7 @@ pub async fn remaining(connection: &mut PgConnection, id: i64) -> Result<Option<
 
 /// Schedules the next chunk, in a transaction of its own. Fewer than `size`: it was the last.
 pub async fn chunk(pool: &PgPool, id: i64, size: i32) -> Result<i64, Error> {
-    let scheduled = sqlx::query_scalar(include_str!("chunk.sql")).bind(id).bind(size).fetch_one(pool).await?;
+    let scheduled = sqlx::query_scalar("select catchword.reindex_chunk($1, $2)").bind(id).bind(size).fetch_one(pool).await?;
     crash::point("chunk-committed");
     Ok(scheduled)
 }
@@ -150,7 +150,7 @@ pub async fn unfinished(connection: &mut PgConnection, collection: Option<&str>,
 async fn begin(connection: &mut PgConnection, request: &Request) -> Result<i64, Error> {
     let (scope, value) = request.scope.clone().unzip();
     let (from, to) = request.between.unzip();
-    let started = sqlx::query_scalar(include_str!("start.sql"))
+    let started = sqlx::query_scalar("select catchword.reindex_start($1, $2, $3, $4, $5, $6, $7, $8, $9)")
         .bind(&request.collection)
         .bind(scope)
         .bind(value)

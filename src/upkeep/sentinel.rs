@@ -85,7 +85,7 @@ impl Upkeep {
             let (collection, index) = (&before.collection, &before.target);
             let why = format!("index {index} has a sentinel at version {version}, which this database never sent: the database went back");
             tracing::error!(collection, index, "{why}; the sequence is raised at the next tick, and audits with content are asked for");
-            let noted = sqlx::query(include_str!("note_doubt.sql")).bind(collection).bind(index).bind(version).bind(&why);
+            let noted = sqlx::query("select catchword.note_doubt($1, $2, $3, $4)").bind(collection).bind(index).bind(version).bind(&why);
             noted.execute(&self.catchword.inner.pool).await?;
             return Ok(None);
         }
