@@ -1,12 +1,13 @@
--- The tables of catchword. Everything lives in the schema `catchword`, so that it never meets the application's own names.
--- The schema itself and the bookkeeping table `catchword._migrations` are made by the migrator before this file runs.
+-- The tables of catchword. Everything lives in the schema `catchword`, so that it never meets the application's own
+-- names. The schema itself and the bookkeeping table `catchword._migrations` are made by the migrator before this file
+-- runs.
 
 comment on schema catchword is 'keeps Elasticsearch in step with the tables of this database';
 
--- One sequence for all collections. It steps by four. A row has the number that was drawn, n; the delete of a row has n + 1. A row that was
--- inserted below the number of its key's last delete counts as n + 2, the number above that delete, and n + 3 while the view hides it: so
--- these belong to the key's next life alone.
--- Cache 1, because a session that draws a block hands out numbers that were overtaken long ago by other sessions.
+-- One sequence for all collections. It steps by four. A row has the number that was drawn, n; the delete of a row has
+-- n + 1. A row that was inserted below the number of its key's last delete counts as n + 2, the number above that
+-- delete, and n + 3 while the view hides it: so these belong to the key's next life alone. Cache 1, because a session
+-- that draws a block hands out numbers that were overtaken long ago by other sessions.
 create sequence catchword.revision as bigint minvalue 4 start with 4 increment by 4 cache 1;
 comment on sequence catchword.revision is 'the version of documents: even for a row, odd for a delete';
 
@@ -25,10 +26,12 @@ create table catchword.collection (
   unwatched       text[] not null default '{}',
   scopes          jsonb not null default '{}',
   period          name,
-  delay_seconds   integer not null default 60 constraint collection_delay_is_sane check (delay_seconds between 0 and 3600),
+  delay_seconds   integer not null default 60
+                  constraint collection_delay_is_sane check (delay_seconds between 0 and 3600),
   definition      text not null,
   targets         text[] not null default '{}',
   broken_at       timestamptz,
+  repaired        bigint not null default 0,
   attached_at     timestamptz not null default now()
 );
 comment on table  catchword.collection is 'a table, its view and its index';
@@ -37,23 +40,33 @@ comment on column catchword.collection.source is 'the table whose rows are the t
 comment on column catchword.collection.key_column is 'the column that names a row, and its document';
 comment on column catchword.collection.key_type is 'the type of the key; a job holds the text of a value of this type';
 comment on column catchword.collection.revision_column is 'the column that the trigger fills from catchword.revision';
-comment on column catchword.collection.view is 'the quoted name of the view (key, revision, body) whose rows are the documents';
+comment on column catchword.collection.view
+  is 'the quoted name of the view (key, revision, body) whose rows are the documents';
 comment on column catchword.collection.floor is 'the least revision a document of this collection has';
 comment on column catchword.collection.floor_view is 'digest of the view''s definition when the floor was drawn';
-comment on column catchword.collection.filled_view is 'digest of the oldest definition of the view that documents may have been built with';
-comment on column catchword.collection.watch is 'if not empty: an update that changes none of these columns is passed over';
+comment on column catchword.collection.filled_view
+  is 'digest of the definition of the view that all documents were built with; null: of several, until reindex --all '
+     '--anew';
+comment on column catchword.collection.watch
+  is 'if not empty: an update that changes none of these columns is passed over';
 comment on column catchword.collection.touches is 'related tables whose changes touch rows of this one';
-comment on column catchword.collection.unwatched is 'tables that the view reads and that are not watched on purpose: documents may be older than these';
+comment on column catchword.collection.unwatched
+  is 'tables that the view reads and that are not watched on purpose: documents may be older than these';
 comment on column catchword.collection.scopes is 'the names that reindex knows, and their columns';
 comment on column catchword.collection.period is 'the column that reindex --between reads';
 comment on column catchword.collection.delay_seconds is 'how long a job waits, so that the direct write comes first';
 comment on column catchword.collection.definition is 'digest of what was attached; equal means nothing to do';
-comment on column catchword.collection.targets is 'the indices that must all agree, the readers'' first: one, until a rebuild makes it two';
-comment on column catchword.collection.broken_at is 'since when its triggers, columns or tables are not as they must be; when they are again, an audit finds what was missed';
+comment on column catchword.collection.targets
+  is 'the indices that must all agree, the readers'' first: one, until a rebuild makes it two';
+comment on column catchword.collection.broken_at
+  is 'since when its triggers, columns or tables are not as they must be; when they are again, an audit finds what '
+     'was missed';
+comment on column catchword.collection.repaired
+  is 'keys that audits scheduled for repair and whose results are deleted since';
 comment on column catchword.collection.attached_at is 'when the triggers were last put in place';
 
--- A domain and not a check of the table: that is read anew by every statement that inserts, which cost a quarter of all that scheduling
--- adds to a write.
+-- A domain and not a check of the table: that is read again by every statement that inserts, which cost a quarter of
+-- all that scheduling adds to a write.
 create domain catchword.job_name as text constraint job_name_is_known check (value in ('index', 'touch'));
 comment on domain catchword.job_name is 'index: look at one key; touch: a row of a related table changed';
 
@@ -92,8 +105,10 @@ comment on column catchword.job.tag is 'who asked; for people and metrics';
 comment on column catchword.job.attempts is 'refusals of this document, never outages';
 comment on column catchword.job.last_error is 'the last refusal, cut and redacted';
 comment on column catchword.job.traceparent is 'the trace of the request that wrote the row, if it said so';
-comment on column catchword.job.cursor is 'touch: expanded alone, behind this key: =key finds rows by the column, ~key walks the table';
-comment on column catchword.job.unanswered is 'index: how many keys were in the smallest request without an answer that had this one in it';
+comment on column catchword.job.cursor
+  is 'touch: expanded alone, behind this key: =key finds rows by the column, ~key walks the table';
+comment on column catchword.job.unanswered
+  is 'index: how many keys were in the smallest request without an answer that had this one in it';
 
 -- The only index a claim walks. A claim names one collection, so a paused one costs the others nothing.
 create index job_walk on catchword.job (collection, priority, enqueued_at, id);
@@ -116,7 +131,8 @@ create table catchword.dead_job (
   cursor       text,
   died_at      timestamptz not null default now(),
   reason       text not null constraint dead_job_reason_is_known
-               check (reason in ('refused', 'unbuildable', 'too_large', 'bad_key', 'expired', 'ahead', 'unanswered', 'by_hand'))
+               check (reason in ('refused', 'unbuildable', 'too_large', 'bad_key', 'expired', 'ahead', 'unanswered',
+                                 'by_hand'))
 );
 comment on table  catchword.dead_job is 'jobs that were given up: the dead letters';
 comment on column catchword.dead_job.id is 'the id of the job it was';
@@ -133,15 +149,18 @@ comment on column catchword.dead_job.last_error is 'the error that it died of';
 comment on column catchword.dead_job.traceparent is 'as in job';
 comment on column catchword.dead_job.cursor is 'as in job';
 comment on column catchword.dead_job.died_at is 'when it was buried';
-comment on column catchword.dead_job.reason is 'why: refused, unbuildable, too_large, bad_key, expired, ahead, unanswered, by_hand';
--- A key that settles later takes its dead letters away. A hash, because a key that is too long for Elasticsearch is buried too, and
--- a btree entry of collection and key would be too long for a key that just fitted into its own table's index.
+comment on column catchword.dead_job.reason
+  is 'why: refused, unbuildable, too_large, bad_key, expired, ahead, unanswered, by_hand';
+-- The dead letters of a key are deleted when it settles later. A hash, because a key that is too long for
+-- Elasticsearch is buried too, and a btree entry of collection and key would be too long for a key that just fitted
+-- into its own table's index.
 create index dead_job_key on catchword.dead_job using hash (key);
 -- The dead letters of a collection are counted at every scrape.
 create index dead_job_collection on catchword.dead_job (collection);
 
--- What is known of a key beside its row. Rows are only added in an application's transaction, never changed: so whatever its isolation
--- level, no write of it can fail here, or wait; for the same reason there is no check on it. The highest number counts; lower ones are deleted in passing, and by the sweep.
+-- What is known of a key beside its row. Rows are only added in an application's transaction, never changed: so
+-- whatever its isolation level, no write of it can fail here, or wait; for the same reason there is no check on it.
+-- The highest number counts; lower ones are deleted in passing, and by the sweep.
 create table catchword.record (
   collection  text not null,
   key         text not null,
@@ -152,8 +171,11 @@ create table catchword.record (
 comment on table  catchword.record is 'numbers that were drawn for keys and not for rows: of deletes and of touches';
 comment on column catchword.record.collection is 'the collection the key belongs to';
 comment on column catchword.record.key is 'canonical text of the key';
-comment on column catchword.record.revision is 'odd: the version of the tombstone, the row was deleted; even: the least version of the row, it was touched';
+comment on column catchword.record.revision
+  is 'odd: the version of the tombstone, the row was deleted; even: the least version of the row, it was touched';
 comment on column catchword.record.recorded_at is 'when; the sweep goes by it';
+-- The sweep goes by age.
+create index record_age on catchword.record (collection, recorded_at, key);
 
 create table catchword.pause (
   collection text primary key,
@@ -161,104 +183,14 @@ create table catchword.pause (
   by         text not null default session_user,
   reason     text not null
 );
-comment on table  catchword.pause is 'collections that are not worked on for now; writes go on leaving jobs';
+comment on table  catchword.pause is 'collections that are not worked on for now; writes still schedule jobs';
 comment on column catchword.pause.collection is 'what is paused';
 comment on column catchword.pause.since is 'since when';
 comment on column catchword.pause.by is 'by whom';
 comment on column catchword.pause.reason is 'why';
 
-create table catchword.reindex (
-  id          bigint generated always as identity primary key,
-  collection  text not null references catchword.collection (name) on delete cascade,
-  scope       text,
-  value       text,
-  period_from timestamptz,
-  period_to   timestamptz,
-  keys        text[],
-  hidden      boolean not null,
-  anew        boolean not null,
-  priority    integer not null,
-  tag         text not null,
-  base        timestamptz not null,
-  view        text,
-  cursor      text,
-  scheduled   bigint not null default 0,
-  started_at  timestamptz not null default now(),
-  started_by  text not null default session_user,
-  finished_at timestamptz
-);
-comment on table  catchword.reindex is 'each reindex and how far it came; an unfinished one can be resumed';
-comment on column catchword.reindex.id is 'names it on the command line';
-comment on column catchword.reindex.collection is 'what is reindexed';
-comment on column catchword.reindex.scope is 'the scope''s name, if it has one';
-comment on column catchword.reindex.value is 'the scope''s value';
-comment on column catchword.reindex.period_from is 'beginning of the period, included';
-comment on column catchword.reindex.period_to is 'end of the period, excluded';
-comment on column catchword.reindex.keys is 'the keys that were named one by one';
-comment on column catchword.reindex.hidden is 'also keys that the view does not return';
-comment on column catchword.reindex.anew is 'write even what agrees';
-comment on column catchword.reindex.priority is 'of its jobs: 100 part, 1000 whole';
-comment on column catchword.reindex.tag is 'of its jobs';
-comment on column catchword.reindex.base is 'enqueued_at of its first job; fixed once, so that bulks interleave';
-comment on column catchword.reindex.view is 'everything: the collection''s floor_view when it began';
-comment on column catchword.reindex.cursor is 'the last key scheduled';
-comment on column catchword.reindex.scheduled is 'how many so far';
-comment on column catchword.reindex.started_at is 'when it was asked for';
-comment on column catchword.reindex.started_by is 'by whom';
-comment on column catchword.reindex.finished_at is 'when its last job was scheduled';
-
-create table catchword.worker (
-  id          uuid primary key,
-  host        text not null,
-  version     text not null,
-  collections text[] not null,
-  blocked     jsonb not null default '{}',
-  breaker     text not null default 'closed',
-  started_at  timestamptz not null default now(),
-  seen_at     timestamptz not null default now(),
-  passed_at   timestamptz
-);
-comment on table  catchword.worker is 'one row per worker, renewed at each tick';
-comment on column catchword.worker.id is 'drawn when the worker starts';
-comment on column catchword.worker.host is 'where it runs';
-comment on column catchword.worker.version is 'of the binary';
-comment on column catchword.worker.collections is 'what it serves';
-comment on column catchword.worker.blocked is 'collections it cannot work on, and why';
-comment on column catchword.worker.breaker is 'closed, or why and since when requests to Elasticsearch are held back';
-comment on column catchword.worker.started_at is 'when it started';
-comment on column catchword.worker.seen_at is 'its last sign of life';
-comment on column catchword.worker.passed_at is 'when a pass of it last succeeded';
-
-create table catchword.installation (
-  only_one          boolean primary key default true constraint installation_is_one check (only_one),
-  id                uuid not null default gen_random_uuid(),
-  previous_id       uuid,
-  database_oid      oid,
-  relation_oid      oid,
-  system_identifier bigint,
-  timeline          integer,
-  started_at        timestamptz,
-  last_revision     bigint,
-  seen_at           timestamptz,
-  doubt             text
-);
-comment on table  catchword.installation is 'who we are: an index carries this id, so that staging never writes to production';
-comment on column catchword.installation.only_one is 'holds the table to one row';
-comment on column catchword.installation.id is 'written into the _meta of every index';
-comment on column catchword.installation.previous_id is 'while indices are taken over from the database that this one is a copy of: its id';
-comment on column catchword.installation.database_oid is 'of the database, as last seen; a copy has another, and so has a database that was put back';
-comment on column catchword.installation.relation_oid is 'of this table, as last seen; it changes when a dump is put back into the same database';
-comment on column catchword.installation.system_identifier is 'of the server, as last seen';
-comment on column catchword.installation.timeline is 'of the server, as last seen; it changes with a failover or a restore';
-comment on column catchword.installation.started_at is 'when the server was started, as last seen; a copy that was put back shows by nothing else';
-comment on column catchword.installation.last_revision is 'of the sequence, as last seen';
-comment on column catchword.installation.seen_at is 'when that was';
-comment on column catchword.installation.doubt is 'why numbers may have been given twice, noticed elsewhere; the next tick raises the sequence for it';
-insert into catchword.installation (database_oid, relation_oid)
-select d.oid, 'catchword.installation'::regclass from pg_catalog.pg_database d where d.datname = current_database();
-
--- Whoever must be alone locks a row here. A row and not an advisory lock: that can be taken by every role that may connect, and a lock on
--- a row takes a right to change it.
+-- Whoever must be alone locks a row here. A row and not an advisory lock: that can be taken by every role that may
+-- connect, and a lock on a row takes a right to change it.
 create table catchword.turn (
   what text primary key
 );
@@ -283,3 +215,88 @@ comment on column catchword.journal.what is 'attach, detach, reindex, …';
 comment on column catchword.journal.collection is 'where';
 comment on column catchword.journal.detail is 'with what words';
 comment on column catchword.journal.count is 'how many';
+
+-- Small things that all files use.
+
+-- Lower runs first. A live job is of a write that was just committed; a part is some rows (a large statement, a user,
+-- a period, what an audit found), a whole is everything; what was called off stands behind all of them.
+create function catchword.priority_live() returns integer
+language sql immutable set search_path = pg_catalog, pg_temp as $$ select 1 $$;
+comment on function catchword.priority_live is 'the priority of a write that was just committed';
+
+create function catchword.priority_part() returns integer
+language sql immutable set search_path = pg_catalog, pg_temp as $$ select 100 $$;
+comment on function catchword.priority_part is 'the priority of a bulk that is a part of a collection';
+
+create function catchword.priority_whole() returns integer
+language sql immutable set search_path = pg_catalog, pg_temp as $$ select 1000 $$;
+comment on function catchword.priority_whole is 'the priority of a bulk that is a whole collection';
+
+create function catchword.priority_called_off() returns integer
+language sql immutable set search_path = pg_catalog, pg_temp as $$ select 2000 $$;
+comment on function catchword.priority_called_off is 'the priority of a bulk that was a mistake';
+
+-- A refusal has its own SQLSTATE, so that a caller can tell it from an accident. The hint says what to do.
+create function catchword.refuse(p_message text, p_hint text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  raise exception using errcode = 'CW001', message = p_message, hint = p_hint;
+end $$;
+comment on function catchword.refuse is 'raises an error with a SQLSTATE of our own and a hint';
+
+-- Always in quotes: words of PL/pgSQL are no words of SQL, and %I leaves them bare.
+create function catchword.quoted(p_name text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select '"' || replace(p_name, '"', '""') || '"'
+$$;
+comment on function catchword.quoted is 'a name in double quotes';
+
+create function catchword.full_name(p_relation regclass) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select format('%I.%I', n.nspname, c.relname)
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = p_relation
+$$;
+comment on function catchword.full_name is 'the quoted name of a table or a view, with its schema; null: it is gone';
+
+create function catchword.has_column(p_relation regclass, p_name text) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select exists (select from pg_attribute
+                  where attrelid = p_relation and attname = p_name and attnum > 0 and not attisdropped)
+$$;
+comment on function catchword.has_column is 'does a table or a view have this column?';
+
+-- Every function of ours has a path of its own, so that nothing which somebody planted in a schema of the caller's
+-- path runs in it. The names of your tables and views are looked up by the caller's path, and this is the one place
+-- that does it. A session of catchword keeps that path in `catchword.path` (src/session.sql); the default is read
+-- before the function's own path is set.
+create function catchword.named(
+  p_name text,
+  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
+) returns regclass
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+  -- until the end of this function
+  perform set_config('search_path', p_path, true);
+  return pg_catalog.to_regclass(p_name);
+end $$;
+comment on function catchword.named is 'the table or view that a name means under a search path; null: none';
+
+-- Written out, because that of an extension's type is in a schema that our path does not have: a citext would be
+-- compared as a text.
+create function catchword.equality(p_type oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(
+    (select format('operator(%I.%s)', n.nspname, o.oprname)
+       from pg_opclass c
+       join pg_am m on m.oid = c.opcmethod and m.amname = 'btree'
+       join pg_amop a on a.amopfamily = c.opcfamily and a.amopstrategy = 3
+                     and a.amoplefttype = c.opcintype and a.amoprighttype = c.opcintype
+       join pg_operator o on o.oid = a.amopopr
+       join pg_namespace n on n.oid = o.oprnamespace
+      where c.opcdefault
+        and c.opcintype = coalesce((select nullif(t.typbasetype, 0) from pg_type t where t.oid = p_type), p_type)),
+    'operator(pg_catalog.=)')
+$$;
+comment on function catchword.equality is 'the operator by which two values of a type are equal, with its schema';
+
+revoke execute on all functions in schema catchword from public;

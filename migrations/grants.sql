@@ -3,20 +3,22 @@
 --   psql -v migrator=app_owner -v worker=catchword_worker -v application=app -f migrations/grants.sql
 --   psql … -v operator=catchword_operator -v service=app_service -f migrations/grants.sql
 --
--- Run it as a superuser, or as a role that may create roles and owns the database: once before the first `catchword migrate`, so that
--- the migrator may make the schema, and again after each `catchword migrate`, so that the others may use what is new. Repeating it
--- changes nothing. Roles that are missing are made without a password: `alter role … password …` is yours. Operator and service may be left out.
+-- Run it as a superuser, or as a role that may create roles and owns the database: once before the first `catchword
+-- migrate`, so that the migrator may make the schema, and again after each `catchword migrate`, so that the others may
+-- use what is new. Repeating it changes nothing. Roles that are missing are made without a password: `alter role …
+-- password …` is yours. Operator and service may be left out.
 --
---   migrator     runs `catchword migrate`, `detach`. Owns the schema catchword and the application's tables and views, because only an
---                owner can add a column and, with its functions, write rows whoever the caller is.
---   worker       runs `catchword worker`, `sync`, `reindex`, `rebuild`, `audit`, `status`, `check`, `doctor`, `explain`, `journal`,
---                `dead list`, `dead show`. Reads the attached tables and views, never writes them: what it changes there it changes
---                through functions of the migrator's.
---   operator     a person. Does what a worker does, and `pause`, `resume`, `dead replay`, `dead discard`, through functions that write
---                into the journal who it was.
---   application  writes its own tables. It needs no right here: the triggers leave the jobs with the migrator's rights.
---   service      an application that calls the library (`store_and_schedule`, `index_now`). It reads what a document is made of, and
---                can neither see nor change jobs and dead letters, and only read the records of deletes. The rights to write its own tables are yours to give.
+--   migrator     runs `catchword migrate`, `detach`. Owns the schema catchword and the application's tables and views,
+--                because only an owner can add a column and, with its functions, write rows whoever the caller is.
+--   worker       runs `catchword worker`, `sync`, `reindex`, `rebuild`, `audit`, `status`, `check`, `doctor`,
+--                `explain`, `journal`, `dead list`, `dead show`. Reads the attached tables and views, never writes
+--                them: what it changes there it changes through functions of the migrator's.
+--   operator     a person. Does what a worker does, and `pause`, `resume`, `dead replay`, `dead discard`, `dead bury`,
+--                through functions that write into the journal who it was.
+--   application  writes its own tables. It needs no right here: the triggers schedule the jobs with the migrator's rights.
+--   service      an application that calls the library (`store_and_schedule`, `index_now`). It reads what a document is
+--                made of, and can neither see nor change jobs and dead letters, and only read the records of deletes.
+--                The rights to write its own tables are yours to give.
 --
 -- The brackets name the commands that fail without a right; `catchword doctor` reads them.
 \set ON_ERROR_STOP on
@@ -61,16 +63,28 @@ select to_regclass('catchword._migrations') is not null as there \gset
 
 -- [every command] To find what is in the schema.
 grant usage on schema catchword to :"worker";
--- [every command] To see which version the schema is, which collections there are, who we are, what is paused, how far a reindex came, what was done.
-grant select on catchword._migrations, catchword.collection, catchword.installation, catchword.pause, catchword.reindex, catchword.journal to :"worker";
--- [worker, sync, rebuild] To claim (a row lock needs update), to push back, to settle and to bury. Never to insert: jobs come from triggers and functions.
+-- [every command] To see which version the schema is, which collections there are, who we are, what is paused, how far
+-- a reindex came, what was done.
+grant select on
+  catchword._migrations, catchword.collection, catchword.installation, catchword.pause, catchword.reindex,
+  catchword.journal
+  to :"worker";
+-- [worker, sync, rebuild] To claim (a row lock needs update), to push back, to settle and to bury. Never to insert:
+-- jobs come from triggers and functions.
 grant select, update, delete on catchword.job to :"worker";
+-- [worker, sync, status, check, rebuild, audit] To know which jobs are live, part and whole, and when a refused one is
+-- due again.
+grant execute on function
+  catchword.priority_live(), catchword.priority_part(), catchword.priority_whole(), catchword.retry_at(integer)
+  to :"worker";
 -- [worker, status] To count the jobs that were ever scheduled.
 grant select on sequence catchword.job_id_seq to :"worker";
 -- [worker, doctor] To give sentinels a number, and to see how far the numbers came.
 grant usage, select on sequence catchword.revision to :"worker";
--- To see whose transaction holds vacuum back. Only a superuser can grant it; without it, sessions of other roles are not seen.
-select format('grant pg_read_all_stats to %I', :'worker') from pg_catalog.pg_roles where rolname = current_user and rolsuper
+-- To see whose transaction holds vacuum back. Only a superuser can grant it; without it, sessions of other roles are
+-- not seen.
+select format('grant pg_read_all_stats to %I', :'worker')
+  from pg_catalog.pg_roles where rolname = current_user and rolsuper
 \gexec
 -- [worker, sync, dead list, dead show] To bury, to show, and to drop the dead letters of a key that settled.
 grant select, insert, delete on catchword.dead_job to :"worker";
@@ -78,42 +92,57 @@ grant select, insert, delete on catchword.dead_job to :"worker";
 grant select on catchword.record to :"worker";
 -- [worker, audit, rebuild] To keep what an audit found and how far it came, and to schedule what differs among bulks.
 grant select, insert, update, delete on catchword.audit to :"worker";
-grant execute on function catchword.bulk_base(text, integer), catchword.schedule_audit(text, text[], timestamptz, bigint), catchword.ask_audit(text, boolean, text), catchword.clear_audits() to :"worker";
+grant execute on function
+  catchword.bulk_base(text, integer), catchword.schedule_audit(text, text[], timestamptz, bigint),
+  catchword.ask_audit(text, boolean, text), catchword.clear_audits()
+  to :"worker";
 -- [worker] To remember what each index acknowledged.
 grant select, insert, update, delete on catchword.sentinel to :"worker";
 -- [worker] To sweep tombstones that are old enough, and then their records.
-grant execute on function catchword.old_records(text, double precision, timestamptz, text, integer), catchword.forget_records(text, text[], bigint[]), catchword.keep_records(text, text[], bigint[]) to :"worker";
--- [rebuild, worker, status] To rebuild an index, to finish and to undo that, and to see and remember whether a view changed. The list of indices is changed by these alone.
+grant execute on function
+  catchword.old_records(text, double precision, timestamptz, text, integer),
+  catchword.forget_records(text, text[], bigint[]), catchword.keep_records(text, text[], bigint[])
+  to :"worker";
+-- [rebuild, worker, status] To rebuild an index, to finish and to undo that, and to see and remember whether a view
+-- changed. The list of indices is changed by these alone.
 grant select on catchword.rebuild to :"worker";
 grant execute on function
   catchword.rebuild_begin(text, text, jsonb, interval, text), catchword.rebuild_step(bigint, text, text, text),
   catchword.rebuild_hold(bigint, text, text), catchword.rebuild_release(bigint), catchword.rebuild_forget(bigint),
   catchword.view_digest(text), catchword.note_view_changed(text), catchword.note_broken(text, boolean)
   to :"worker";
--- [worker, status, doctor] To see what a view is made of, whether every change of it is noticed, and what is doubtful about it.
+-- [worker, status, doctor] To see what a view is made of, whether every change of it is noticed, and what is doubtful
+-- about it.
 grant execute on function
-  catchword.view_facts(text), catchword.same_view(text, text), catchword.unsteady(text), catchword.opaque(text), catchword.needless(text)
+  catchword.view_facts(text), catchword.same_view(text, text), catchword.unsteady(text), catchword.opaque(text),
+  catchword.needless(text)
   to :"worker";
 -- [worker, sync, check] To count how fresh search is, and to forget that after two days.
 grant select, insert, update, delete on catchword.freshness to :"worker";
--- [worker, status, check] To give a sign of life, and to forget workers that vanished.
+-- [worker, status, check] To send a heartbeat, and to forget workers that vanished.
 grant select, insert, update, delete on catchword.worker to :"worker";
 -- [worker, sync, status, check] To say since when due jobs of a collection have not moved.
 grant select, insert, update, delete on catchword.standstill to :"worker";
 
 -- [every command] To find tables and views by their names, and to see whether the triggers are in place.
 grant execute on function
-  catchword.named(text, text), catchword.broken_triggers(text), catchword.foreign_key(regclass, jsonb), catchword.problems(text, text, text, text, text)
+  catchword.named(text, text), catchword.full_name(regclass), catchword.has_column(regclass, text),
+  catchword.foreign_key(regclass, jsonb), catchword.later_triggers(regclass),
+  catchword.trigger_problems(text), catchword.column_problems(text), catchword.table_problems(text),
+  catchword.right_problems(text), catchword.broken_triggers(text), catchword.problems(text, text, text, text, text)
   to :"worker";
 -- [worker, sync] To read what is attached, and to begin a tick.
 grant execute on function
   catchword.attached(text[], text[], text[], text[], jsonb[], text), catchword.unmigrated(text, jsonb, text),
+  catchword.unwatched_tables(catchword.collection, oid[]), catchword.unwatched_columns(catchword.collection, text[]),
   catchword.renew_worker(uuid, text, text, text[], jsonb, text, boolean, text, text[], jsonb),
   catchword.note_moved(text[]), catchword.bring_back(text[]),
   catchword.tick(uuid, text, text, text[], jsonb, text, boolean, text, text[], jsonb)
   to :"worker";
 -- [worker, sync, audit] To give rows a new number: after a change of a related table, and where Elasticsearch is ahead.
-grant execute on function catchword.draw(text, text[]), catchword.touch(text, text[]), catchword.expand_touches(text, integer) to :"worker";
+grant execute on function
+  catchword.draw(text, text[]), catchword.touch(text, text[]), catchword.expand_touches(text, integer)
+  to :"worker";
 -- [audit] To see which documents a change of a related table will still reach.
 grant execute on function catchword.touched_soon(text, text[]) to :"worker";
 -- [worker, sync, audit] To lift the sequence above a version seen in Elasticsearch, and to notice another server.
@@ -140,7 +169,7 @@ grant execute on procedure catchword.run_reindex(bigint, integer) to :"worker";
 grant :"worker" to :"operator";
 -- [pause, resume] To stop the work on a collection, and to go on.
 grant execute on function catchword.pause(text, text, text), catchword.resume(text, text) to :"operator";
--- [dead replay, dead discard] To schedule dead letters again, and to throw them away.
+-- [dead replay, dead discard] To schedule dead letters again, and to delete them.
 grant execute on function
   catchword.replay(bigint[], text, text, text, timestamptz, text, text),
   catchword.discard(bigint[], text, text, text, timestamptz, text, text)
@@ -148,7 +177,8 @@ grant execute on function
 -- [call_off] To put a bulk that was a mistake behind everything else, by psql.
 grant execute on function catchword.call_off(text, text, text) to :"operator";
 -- To end a session that holds jobs or a lock. Only a superuser can grant it.
-select format('grant pg_signal_backend to %I', :'operator') from pg_catalog.pg_roles where rolname = current_user and rolsuper
+select format('grant pg_signal_backend to %I', :'operator')
+  from pg_catalog.pg_roles where rolname = current_user and rolsuper
 \gexec
 -- [dead bury] To give up the jobs of one key.
 grant execute on function catchword.bury(text, text, text, text) to :"operator";
@@ -158,11 +188,18 @@ grant execute on function catchword.bury(text, text, text, text) to :"operator";
 -- [connect] To find what is in the schema.
 grant usage on schema catchword to :"service";
 -- [connect] To see which version the schema is, which collections there are, who we are, what is paused or rebuilt.
-grant select on catchword._migrations, catchword.collection, catchword.installation, catchword.pause, catchword.rebuild to :"service";
+grant select on
+  catchword._migrations, catchword.collection, catchword.installation, catchword.pause, catchword.rebuild
+  to :"service";
 -- [connect] To read what is attached.
 grant execute on function
-  catchword.named(text, text), catchword.broken_triggers(text), catchword.foreign_key(regclass, jsonb), catchword.problems(text, text, text, text, text),
-  catchword.view_facts(text), catchword.same_view(text, text), catchword.copy_of(), catchword.unmigrated(text, jsonb, text),
+  catchword.named(text, text), catchword.full_name(regclass), catchword.has_column(regclass, text),
+  catchword.foreign_key(regclass, jsonb), catchword.later_triggers(regclass),
+  catchword.trigger_problems(text), catchword.column_problems(text), catchword.table_problems(text),
+  catchword.right_problems(text), catchword.broken_triggers(text), catchword.problems(text, text, text, text, text),
+  catchword.view_facts(text), catchword.same_view(text, text), catchword.copy_of(),
+  catchword.unmigrated(text, jsonb, text), catchword.unwatched_tables(catchword.collection, oid[]),
+  catchword.unwatched_columns(catchword.collection, text[]),
   catchword.attached(text[], text[], text[], text[], jsonb[], text)
   to :"service";
 -- [store_and_schedule, index_now] To know the number of a delete or a touch.
@@ -171,14 +208,17 @@ grant select on catchword.record to :"service";
 
 -- To read what a document is made of: each attached table and its view, and the schemas they are in.
 select format('grant usage on schema %I to %I', nspname, name)
-  from (select n.nspname from catchword.collection c join pg_catalog.pg_class r on r.oid in (c.source, to_regclass(c.view))
+  from (select n.nspname
+          from catchword.collection c
+          join pg_catalog.pg_class r on r.oid in (c.source, to_regclass(c.view))
           join pg_catalog.pg_namespace n on n.oid = r.relnamespace group by 1) as needed,
        unnest(array[:'worker', :'service']) as reader (name)
  where name <> ''
 \gexec
 select format('grant select on %s, %s to %I', source, view, reader.name)
   from catchword.collection, unnest(array[:'worker', :'service']) as reader (name)
- where reader.name <> '' and exists (select from pg_catalog.pg_class where oid = source) and to_regclass(view) is not null
+ where reader.name <> '' and exists (select from pg_catalog.pg_class where oid = source)
+   and to_regclass(view) is not null
 \gexec
 
 \endif

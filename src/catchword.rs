@@ -68,7 +68,7 @@ impl Catchword {
 
     /// Runs `store` in a transaction, commits, and indexes the keys it returns, all before this returns.
     ///
-    /// The trigger leaves the job in the same transaction, so the row and its job are committed together or not at all. The direct
+    /// The trigger schedules the job in the same transaction, so the row and its job are committed together or not at all. The direct
     /// write comes after the commit, takes at most a second, and cannot fail the store: [`Kept::direct`] says what became of it.
     /// If the answer to the commit is lost, the error is [`Error::CommitUnknown`], and nothing is indexed directly.
     ///

@@ -24,7 +24,7 @@ pub enum Verdict {
     Gone,
     /// Elasticsearch has a document that Postgres does not want.
     Orphan,
-    /// Postgres deleted it and Elasticsearch has nothing. Not `Gone`: a late write of the row's life would come to stay.
+    /// Postgres deleted it and Elasticsearch has nothing. Not `Gone`: a delayed write of the deleted row would recreate the document for good.
     Untold,
     /// Postgres has it, Elasticsearch does not.
     Missing,

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::Error;
 use crate::config::DatabaseUrl;
 
-/// How long to wait for a connection before saying that Postgres is away. Shorter than a tick, longer than a restart of a pooler.
+/// How long to wait for a connection before reporting that Postgres is down. Shorter than a tick, longer than a restart of a pooler.
 const ACQUIRE: Duration = Duration::from_secs(10);
 /// A connection that was in use so shortly before is not asked whether it lives: that would be one round trip more for every write.
 const TRUSTED: Duration = Duration::from_millis(500);

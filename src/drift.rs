@@ -111,14 +111,14 @@ impl Drift {
                 let first = mapping.changed[0].as_str();
                 let more = if mapping.changed.len() > 1 { format!(" and {} more", mapping.changed.len() - 1) } else { String::new() };
                 due(
-                    format!("the mapping file changed, and an index that is there cannot take it ({first}{more})"),
+                    format!("the mapping file changed, and an existing index cannot take it ({first}{more})"),
                     format!("catchword rebuild {name}"),
                 )
             }
             (mapping, _) if !mapping.added.is_empty() => {
                 due(format!("the mapping file has new fields ({})", mapping.added.join(", ")), "catchword migrate".into())
             }
-            (_, true) => due("the view changed since documents were built by it".into(), format!("catchword reindex {name} --all --anew")),
+            (_, true) => due("the view changed since the documents were built".into(), format!("catchword reindex {name} --all --anew")),
             _ => None,
         }
     }

@@ -44,8 +44,19 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Postgres' code for a missing right; also for what only an owner may do.
-const INSUFFICIENT_PRIVILEGE: &str = "42501";
+/// SQLSTATEs that somebody here acts on, by Postgres' own names.
+impl Error {
+    /// A missing right; also what only an owner may do.
+    pub(crate) const INSUFFICIENT_PRIVILEGE: &str = "42501";
+    /// A lock that was not had within `lock_timeout`.
+    pub(crate) const LOCK_NOT_AVAILABLE: &str = "55P03";
+    /// Two that waited for each other, resolved at our cost.
+    pub(crate) const DEADLOCK_DETECTED: &str = "40P01";
+    /// Over `statement_timeout`, or ended by somebody.
+    pub(crate) const QUERY_CANCELED: &str = "57014";
+    /// Over `transaction_timeout`.
+    pub(crate) const TRANSACTION_TIMEOUT: &str = "25P04";
+}
 
 /// The server's own sentence and hint; sqlx' Display repeats the error code and hides the hint.
 fn postgres_sentence(error: &sqlx::Error) -> String {
@@ -54,7 +65,7 @@ fn postgres_sentence(error: &sqlx::Error) -> String {
             let hint = database.try_downcast_ref::<sqlx::postgres::PgDatabaseError>().and_then(|e| e.hint());
             match hint {
                 Some(hint) => format!("{}; {hint}", database.message()),
-                None if database.code().as_deref() == Some(INSUFFICIENT_PRIVILEGE) => format!(
+                None if database.code().as_deref() == Some(Error::INSUFFICIENT_PRIVILEGE) => format!(
                     "postgres says: {}; another role is meant for this, or it lacks its rights: run migrations/grants.sql, again after each migrate",
                     database.message()
                 ),
@@ -77,6 +88,12 @@ impl Error {
             Error::Postgres(_) => true,
             _ => false,
         }
+    }
+
+    /// Was there too much to do in the time, or a lock in the way? It may succeed a little later, or with less.
+    pub(crate) fn is_too_slow(&self) -> bool {
+        let codes = [Error::QUERY_CANCELED, Error::TRANSACTION_TIMEOUT, Error::LOCK_NOT_AVAILABLE, Error::DEADLOCK_DETECTED];
+        self.sqlstate().is_some_and(|code| codes.contains(&&*code))
     }
 
     /// The SQLSTATE, if Postgres gave one.

@@ -184,7 +184,7 @@ impl fmt::Display for Explanation {
             }
         }
         for dead in &self.dead {
-            let error = dead.last_error.as_deref().unwrap_or("no error was kept");
+            let error = dead.last_error.as_deref().unwrap_or("no error was recorded");
             writeln!(
                 f,
                 "  dead letter    {} given up {} ({}), refused {}: {}",

@@ -16,7 +16,7 @@ pub enum Kind {
     Ahead,
     /// The index shows what Postgres does not want.
     Orphan,
-    /// Postgres deleted it and the index was never told. Readers see nothing of it; a late write would come to stay.
+    /// Postgres deleted it and the index was never told. Readers see nothing of it; a delayed old write could bring the document back.
     Untold,
     /// The versions agree and the documents do not.
     Content,
@@ -64,7 +64,7 @@ impl Kind {
             Kind::Stale => "older in the index",
             Kind::Ahead => "newer in the index than ever in Postgres",
             Kind::Orphan => "in the index and not wanted by Postgres",
-            Kind::Untold => "deleted, and the index was never told; readers see nothing of it",
+            Kind::Untold => "deleted in Postgres, but the index has no tombstone; search is right today",
             Kind::Content => "other content under the same version",
             Kind::Stray => "in the index under an id that cannot be a key",
             Kind::Dead => "given up: catchword dead list says why",

@@ -3,7 +3,7 @@
 use super::{Counts, Kind};
 
 /// Why documents differ under equal numbers, the likely cause first.
-pub(crate) const LIKELY_CAUSES: &str = "the view reads a table that nobody watches (catchword doctor), or calls a function that changed or tells the time, or a restored database gave numbers twice, or somebody writes to the index";
+pub(crate) const LIKELY_CAUSES: &str = "the view reads a table that is not watched (catchword doctor), or calls a function that changed or depends on the time, or a restored database gave numbers twice, or somebody writes to the index";
 
 /// How many of these a repair can schedule: all but those whose jobs were given up.
 pub(super) fn mendable(counts: &Counts) -> u64 {
@@ -24,7 +24,7 @@ pub(super) fn repair(collection: &str, counts: &Counts) -> String {
 /// What to do about those that were given up: scheduled as they are, they would be given up again.
 pub(super) fn correct(collection: &str) -> String {
     let letters = format!("catchword dead list --collection {collection}");
-    format!("{letters} says why; correct the rows, then: catchword dead replay --collection {collection}")
+    format!("{letters} says why; fix the rows, then: catchword dead replay --collection {collection}")
 }
 
 /// Do documents differ under equal numbers?

@@ -1,4 +1,4 @@
-//! Schedules what differs. The loop heals it like anything else: looks, writes what differs, settles by a later look.
+//! Schedules what differs. The loop fixes it like anything else: looks, writes what differs, settles by a later look.
 
 use std::collections::BTreeSet;
 

@@ -85,13 +85,15 @@ impl Report {
         }
         let nothing = self.looked == 0;
         match (&self.paused, &self.blocked) {
-            _ if *unknown > 0 => Some(format!("{unknown} keys could not be told; repeat it when both servers are well")),
+            _ if *unknown > 0 => Some(format!("{unknown} keys could not be compared; repeat it when both servers are up")),
             _ if nothing && self.since.is_some() => Some("nothing was compared: no row is of that period; take an earlier --since".into()),
             _ if nothing && self.sample.is_some() => {
-                Some("nothing was compared: so small a share is no key; take a larger --sample".into())
+                Some("nothing was compared: the share is less than one key; use a larger --sample".into())
             }
-            (Some(_), _) if *pending > 0 => Some(format!("what is pending waits while it is paused; go on: catchword resume {collection}")),
-            (None, Some(_)) if *pending > 0 => Some("what is pending waits while it is blocked; mend that first".into()),
+            (Some(_), _) if *pending > 0 => {
+                Some(format!("what is pending waits while it is paused; resume it: catchword resume {collection}"))
+            }
+            (None, Some(_)) if *pending > 0 => Some("what is pending waits while it is blocked; fix that first".into()),
             _ => None,
         }
     }

@@ -65,7 +65,11 @@ impl Verified {
 
     /// Where differences come from that no job would have repaired.
     pub fn causes(&self) -> &'static str {
-        if remedy::is_content(&self.counts) { remedy::LIKELY_CAUSES } else { "somebody writes to the index, or past the triggers" }
+        if remedy::is_content(&self.counts) {
+            remedy::LIKELY_CAUSES
+        } else {
+            "somebody writes to the index, or writes rows without the triggers"
+        }
     }
 
     /// What to do about those that were given up.

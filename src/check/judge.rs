@@ -70,7 +70,7 @@ pub(super) enum Unasked {
 /// What can be told when Postgres cannot be asked: nothing about the queue.
 pub(super) fn judge_unasked(unasked: &Unasked, elasticsearch_why: Option<&str>) -> Vec<Check> {
     let postgres = match unasked {
-        Unasked::Down(why) => unknown(why.clone(), "bring it back or correct DATABASE_URL; until then nothing can be told"),
+        Unasked::Down(why) => unknown(why.clone(), "start it, or correct DATABASE_URL; until then nothing can be judged"),
         Unasked::Refused(why) => unknown(refusal(why), "fix that; until then nothing can be told"),
     };
     vec![postgres, elasticsearch(elasticsearch_why)]
@@ -148,7 +148,7 @@ fn producer(canary_seconds: Option<f64>, living: &[&WorkerRow]) -> Check {
             "catchword doctor looks at the triggers; read the worker's log",
         ),
         Some(_) => well(name, None, "the canary's jobs are scheduled"),
-        None => well(name, None, "there is no canary to tell by"),
+        None => well(name, None, "there is no canary to judge by"),
     }
 }
 
@@ -161,7 +161,9 @@ fn vacuum(holders: &[Holder]) -> Check {
     let Some(held) = holders.iter().find(too_old) else { return well(name, None, "vacuum is not held back") };
     let since = held.seconds.map_or_else(|| format!("{} transactions", held.transactions), span);
     let remedy = match held.by.as_str() {
-        "session" => "ask its owner, then end it (select pg_terminate_backend(PID)): its transaction is undone",
+        "session" => {
+            "ask its owner, then end it (select pg_terminate_backend(PID); a superuser's session needs a superuser): its transaction is rolled back"
+        }
         "prepared" => "ask who prepared it, then commit prepared or rollback prepared: either is for good",
         "slot" => {
             "let its reader catch up; only if that is gone for good, drop it (select pg_drop_replication_slot(NAME)): a replica that uses it must be made again"
@@ -181,7 +183,7 @@ fn unserved(unserved: &[String]) -> Check {
                 name,
                 None,
                 format!("{} has jobs, is not in this configuration, and no worker serves it", unserved.join(", ")),
-                "start the worker whose configuration has it; only if nobody needs it any more: catchword detach NAME, which forgets its jobs",
+                "start the worker whose configuration has it; only if nobody needs it any more: catchword detach NAME, which deletes its jobs",
             )
         },
     }

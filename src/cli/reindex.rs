@@ -11,7 +11,7 @@ use super::progress::Progress;
 use super::{End, confirmed, print_json, say};
 use crate::collection::{self, KeyType};
 use crate::reindex::{self, Request};
-use crate::{Catchword, config};
+use crate::{Catchword, Error, config};
 
 /// A chunk that meets a locked row gives way and is tried again this often.
 const TRIES: u32 = 10;
@@ -166,7 +166,11 @@ async fn with_retries(catchword: &Catchword, id: i64, size: i32) -> Result<i64, 
     let mut tries = 0;
     loop {
         match reindex::chunk(&catchword.context.pool, id, size).await {
-            Err(error) if tries < TRIES && matches!(error.sqlstate().as_deref(), Some("55P03" | "40P01")) => tries += 1,
+            Err(error)
+                if tries < TRIES && matches!(error.sqlstate().as_deref(), Some(Error::LOCK_NOT_AVAILABLE | Error::DEADLOCK_DETECTED)) =>
+            {
+                tries += 1
+            }
             done => return done,
         }
     }

@@ -1,4 +1,4 @@
-//! Makes a configured table a collection. The SQL is `migrations/0002_attach.sql`; here are the retries.
+//! Makes a configured table a collection. The SQL is `migrations/0004_attach.sql`; here are the retries.
 
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ pub async fn set_targets(pool: &PgPool, collection: &str, index: &str) -> Result
 /// Undoes an attachment; the sentence says what stays.
 pub async fn detach(pool: &PgPool, collection: &str) -> Result<String, Error> {
     with_lock_retries(pool, collection, End::Commit, async |connection: &mut PgConnection| {
-        Ok(sqlx::query_scalar(include_str!("detach.sql")).bind(collection).fetch_one(connection).await?)
+        Ok(sqlx::query_scalar("select catchword.detach($1)").bind(collection).fetch_one(connection).await?)
     })
     .await
 }
@@ -159,7 +159,7 @@ async fn with_lock_retries<T>(
 
 /// Lock not available; a deadlock that was resolved at our cost.
 fn is_lock_timeout(error: &Error) -> bool {
-    error.sqlstate().is_some_and(|code| code == "55P03" || code == "40P01")
+    matches!(error.sqlstate().as_deref(), Some(Error::LOCK_NOT_AVAILABLE | Error::DEADLOCK_DETECTED))
 }
 
 /// What the configuration says of how a collection is attached, beside its names.

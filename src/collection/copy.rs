@@ -29,8 +29,8 @@ impl OfACopy {
                     "this database is not a copy of another one; leave --new-installation and --take-over out".into(),
                 ));
             }
-            (OfACopy::NewInstallation, _) => include_str!("new_installation.sql"),
-            (OfACopy::TakesOver, _) => include_str!("take_over.sql"),
+            (OfACopy::NewInstallation, _) => "select catchword.new_installation()",
+            (OfACopy::TakesOver, _) => "select catchword.take_over()",
         };
         sqlx::query(statement).execute(connection).await?;
         Ok(())

@@ -123,7 +123,7 @@ impl Collection {
     /// What differs between the configuration and the database, and what to do; none: nothing.
     pub fn not_migrated(&self) -> Option<String> {
         let differ = self.unmigrated.join(", ");
-        (!differ.is_empty()).then(|| format!("{differ}: the configuration says otherwise than the database has it; run: catchword migrate"))
+        (!differ.is_empty()).then(|| format!("{differ}: the configuration and the database differ; run: catchword migrate"))
     }
 
     /// Refuses what cannot be served as it is.

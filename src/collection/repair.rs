@@ -31,17 +31,17 @@ pub async fn expand_touches(pool: &PgPool, collection: &str, rows: i32) -> Resul
 /// Draws a new number for rows, and writes nothing to them. The keys of those that drew one: a locked row is passed over. No job is left:
 /// the caller has one, or leaves one.
 pub async fn draw(connection: &mut PgConnection, collection: &str, keys: &[&str]) -> Result<Vec<String>, Error> {
-    Ok(sqlx::query_scalar(include_str!("draw.sql")).bind(collection).bind(keys).fetch_one(connection).await?)
+    Ok(sqlx::query_scalar("select catchword.draw($1, $2)").bind(collection).bind(keys).fetch_one(connection).await?)
 }
 
 /// Records a new number for keys that have a document and no row; the next pass writes their tombstones.
 pub async fn record_gone(connection: &mut PgConnection, collection: &str, keys: &[&str]) -> Result<(), Error> {
-    sqlx::query(include_str!("record_gone.sql")).bind(collection).bind(keys).execute(connection).await?;
+    sqlx::query("select catchword.record_gone($1, $2)").bind(collection).bind(keys).execute(connection).await?;
     Ok(())
 }
 
 /// Lifts the sequence above a version seen in Elasticsearch, in a transaction of its own: a sequence is never rolled back, and its
 /// lock must not wait for a batch. False: the version is too high to be true.
 pub async fn raise_revision(pool: &PgPool, above: i64) -> Result<bool, Error> {
-    Ok(sqlx::query_scalar(include_str!("raise_revision.sql")).bind(above).fetch_one(pool).await?)
+    Ok(sqlx::query_scalar("select catchword.raise_revision($1)").bind(above).fetch_one(pool).await?)
 }

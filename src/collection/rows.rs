@@ -88,7 +88,7 @@ pub(super) async fn rows(
 }
 
 fn is_slow(error: &sqlx::Error) -> bool {
-    code(error).is_some_and(|code| code == "57014")
+    code(error).is_some_and(|code| code == Error::QUERY_CANCELED)
 }
 
 /// What a single row can cause: a subselect with two rows, data exceptions, integrity violations, what functions raise, and a document

@@ -30,9 +30,9 @@ impl Collection {
     /// What is wrong, if changes of a table that the view reads are noticed by nobody.
     pub fn unwatched_sentence(&self) -> Option<String> {
         let tables = self.unwatched.join(", ");
-        let (it, them) = if self.unwatched.len() == 1 { ("it", "it") } else { ("they", "them") };
+        let it = if self.unwatched.len() == 1 { "it" } else { "they" };
         (!tables.is_empty()).then(|| {
-            format!("the view reads {tables}, and no change there reaches a document: {it} must be in touches, or waived by naming {them} in unwatched")
+            format!("the view reads {tables}, and no change there reaches a document: {it} must be in touches, or listed in unwatched")
         })
     }
 }
@@ -44,12 +44,12 @@ impl Doubts {
         [
             (
                 &self.unsteady,
-                format!("the view calls {}: its documents change without a row, and nothing tells catchword", list(&self.unsteady)),
+                format!("the view calls {}: its documents change without a row, and catchword cannot notice it", list(&self.unsteady)),
                 "store what it computes in a column, or let the search compare; or write all of them again now and then: catchword reindex --all --anew",
             ),
             (
                 &self.opaque,
-                format!("the view calls {}, and nobody can tell which tables that reads", list(&self.opaque)),
+                format!("the view calls {}, and catchword cannot see which tables that reads", list(&self.opaque)),
                 "name these tables in touches; a function that reads none may be declared immutable, one with a body `begin atomic` is looked into",
             ),
             (

@@ -16,7 +16,7 @@ pub(super) const MAPPING: &str = r#"{
   "mappings": { "dynamic": "strict", "properties": { "beat": { "type": "long" } } }
 }"#;
 
-/// `migrations/0006_canary.sql` makes its table and its view.
+/// `migrations/0010_worker.sql` makes its table and its view.
 pub(super) static COLLECTION: LazyLock<Collection> = LazyLock::new(|| Collection {
     name: CANARY.to_owned(),
     table: "catchword.canary".to_owned(),

@@ -71,7 +71,7 @@ fn configured(unmigrated: &[String]) -> Line {
     if unmigrated.is_empty() {
         return ok("configured", "the database has what the configuration says");
     }
-    let says = format!("{}: the configuration says otherwise than the database has it", unmigrated.join(", "));
+    let says = format!("{}: the configuration and the database differ", unmigrated.join(", "));
     let rests_on = |what: &String| ["touches", "watch", "revision"].contains(&what.as_str());
     match unmigrated.iter().any(rests_on) {
         true => fail("configured", says, "run: catchword migrate"),

@@ -37,7 +37,7 @@ impl Fault {
             Fault::Unmigrated | Fault::Drifted => tracing::warn!(collection, "{why}"),
             Fault::TouchesWait => tracing::warn!(collection, "changes of related tables wait: {why}"),
             Fault::RebuildStuck | Fault::Lagging => tracing::error!(collection, "{why}"),
-            Fault::Refusing => tracing::error!(collection, "over half of a batch is refused with one error: {why}"),
+            Fault::Refusing => tracing::error!(collection, "more than half of a batch is refused with the same error: {why}"),
             Fault::Blocked => tracing::error!(collection, "blocked: {why}"),
             Fault::NotServed => tracing::error!(collection, "not served: {why}"),
             // the breaker that opened was logged

@@ -35,7 +35,7 @@ pub async fn schedule_audit(
     base: DateTime<Utc>,
     before: i64,
 ) -> Result<(), Error> {
-    let scheduled = sqlx::query(include_str!("schedule_audit.sql")).bind(collection).bind(keys).bind(base).bind(before);
+    let scheduled = sqlx::query("select catchword.schedule_audit($1, $2, $3, $4)").bind(collection).bind(keys).bind(base).bind(before);
     scheduled.execute(connection).await?;
     Ok(())
 }

@@ -4,7 +4,7 @@ use sqlx::PgConnection;
 
 use crate::{Error, crash};
 
-/// Why a job was given up by the loop. By hand it has a reason of its own (`migrations/0014_bury.sql`).
+/// Why a job was given up by the loop. By hand it has a reason of its own (`migrations/0011_operator.sql`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// Elasticsearch refused the document five times.

@@ -19,9 +19,9 @@ pub async fn bury_by_hand(
     let mut tries = 0;
     loop {
         tries += 1;
-        let bury = sqlx::query_scalar(include_str!("bury_by_hand.sql")).bind(collection).bind(key).bind(why).bind(who);
+        let bury = sqlx::query_scalar("select catchword.bury($1, $2, $3, $4)").bind(collection).bind(key).bind(why).bind(who);
         match bury.fetch_one(&mut *connection).await.map_err(Error::from) {
-            Err(error) if tries < TRIES && error.sqlstate().as_deref() == Some("55P03") => {
+            Err(error) if tries < TRIES && error.sqlstate().as_deref() == Some(Error::LOCK_NOT_AVAILABLE) => {
                 if let Some(waiting) = waiting.take() {
                     waiting();
                 }

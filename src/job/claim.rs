@@ -5,6 +5,9 @@ use sqlx::{FromRow, PgConnection, PgPool};
 
 use crate::Error;
 
+/// The priority of a write that was just committed: `catchword.priority_live()`. What is above it stands behind it.
+pub const LIVE: i32 = 1;
+
 /// A standing demand: look at this key until both sides agree.
 #[derive(Clone, Debug, FromRow)]
 pub struct Job {
@@ -33,7 +36,7 @@ pub struct Cursor {
     id: i64,
 }
 
-/// Is a live job of these collections due? They have priority 1.
+/// Is a live job of these collections due?
 pub async fn live_is_due(pool: &PgPool, collections: &[String]) -> Result<bool, Error> {
     Ok(sqlx::query_scalar(include_str!("live_is_due.sql")).bind(collections).fetch_one(pool).await?)
 }
@@ -42,8 +45,8 @@ impl Cursor {
     /// Before every job.
     pub const TOP: Cursor = Cursor { priority: i32::MIN, enqueued_at: DateTime::UNIX_EPOCH, id: 0 };
 
-    /// Behind every live job (they have priority 1), before every bulk's.
-    pub const BEHIND_LIVE: Cursor = Cursor { priority: 2, ..Cursor::TOP };
+    /// Behind every live job, before every bulk's.
+    pub const BEHIND_LIVE: Cursor = Cursor { priority: LIVE + 1, ..Cursor::TOP };
 
     /// Behind every job.
     pub const END: Cursor = Cursor { priority: i32::MAX, ..Cursor::TOP };

@@ -1,4 +1,4 @@
-//! Dead letters: found, understood, scheduled again, or thrown away.
+//! Dead letters: found, understood, scheduled again, or deleted.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -62,12 +62,12 @@ pub async fn dead_groups(connection: &mut PgConnection, which: &Which, limit: i6
 
 /// Schedules dead letters again. The journal says who did it, in what words.
 pub async fn replay(connection: &mut PgConnection, which: &Which, who: &str, words: &str) -> Result<i64, Error> {
-    act(connection, sqlx::query(include_str!("replay.sql")), which, who, words).await
+    act(connection, sqlx::query("select catchword.replay($1, $2, $3, $4, $5, $6, $7)"), which, who, words).await
 }
 
 /// Throws dead letters away. The journal says who did it, in what words.
 pub async fn discard(connection: &mut PgConnection, which: &Which, who: &str, words: &str) -> Result<i64, Error> {
-    act(connection, sqlx::query(include_str!("discard.sql")), which, who, words).await
+    act(connection, sqlx::query("select catchword.discard($1, $2, $3, $4, $5, $6, $7)"), which, who, words).await
 }
 
 async fn act(

@@ -1,5 +1,5 @@
 select id, key, enqueued_at, last_error
   from catchword.job
- where collection = $1 and priority = 1000 and tag = $2 and (enqueued_at, id) > ($3, $4)
+ where collection = $1 and priority = catchword.priority_whole() and tag = $2 and (enqueued_at, id) > ($3, $4)
  order by enqueued_at, id
  limit $5

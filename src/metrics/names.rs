@@ -20,7 +20,7 @@ const CLASS: &[&str] = &["collection", "class"];
 pub(crate) static SETTLED: Count = Count::new("catchword_jobs_settled_total", CLASS, "Jobs deleted because a look saw both sides agree.");
 pub(crate) static BURIED: Count =
     Count::new("catchword_jobs_buried_total", &["collection", "class", "reason"], "Jobs moved to the dead letters.");
-pub(crate) static PUSHED_BACK: Count = Count::new("catchword_jobs_pushed_back_total", CLASS, "Refusals charged to jobs.");
+pub(crate) static PUSHED_BACK: Count = Count::new("catchword_jobs_pushed_back_total", CLASS, "Refusals that were counted against jobs.");
 pub(crate) static WRITTEN: Count = Count::new(
     "catchword_documents_written_total",
     &["collection", "path"],
@@ -48,7 +48,7 @@ pub(crate) static PASS_DURATION: Spread = Spread::new("catchword_pass_duration_s
 pub(crate) static LAST_PASS: Level =
     Level::new("catchword_last_pass_timestamp_seconds", &[], "When the last pass of this worker succeeded; 0: none did yet.");
 pub(crate) static PANICS: Count = Count::new("catchword_pass_panics_total", &[], "Ticks and batches that panicked: a bug.");
-pub(crate) static FAILED: Count = Count::new("catchword_passes_failed_total", &[], "Ticks that failed, mostly of Postgres.");
+pub(crate) static FAILED: Count = Count::new("catchword_passes_failed_total", &[], "Ticks that failed, usually because of Postgres.");
 
 pub(crate) static DIRECT: Count = Count::new(
     "catchword_direct_total",
@@ -68,7 +68,7 @@ pub(crate) static CANARY_SECONDS: Spread = Spread::new(
     "catchword_canary_seconds",
     &["stage"],
     FRESHNESS,
-    "From the commit of the canary's change until Elasticsearch has it (indexed) and search shows it (searchable). A beat that is not seen within a minute is given up and counts as 61 s.",
+    "From the commit of the canary's change until Elasticsearch has it (indexed) and search shows it (searchable). A change that is not seen within a minute is given up and counts as 61 s.",
 );
 
 pub(crate) static JOBS: Level = Level::new(
@@ -79,17 +79,17 @@ pub(crate) static JOBS: Level = Level::new(
 pub(crate) static OLDEST_DUE: Level = Level::new(
     "catchword_oldest_due_job_age_seconds",
     &["collection", "priority"],
-    "How long the oldest due job has been due, claimed ones included; 0: nothing is due. live: priority 1, the writes. bulk: what stands behind them.",
+    "How long the oldest due job has been due, claimed ones included; 0: nothing is due. live: priority 1, the writes. bulk: what comes after them.",
 );
 pub(crate) static OLDEST_CHANGE: Level = Level::new(
     "catchword_oldest_change_seconds",
     COLLECTION,
-    "How long ago the oldest change was made that is due or was put off; 0: none is. Counted from enqueued_at, which no postponement moves. Live writes only; what waits for its delay is not old.",
+    "How long ago the oldest change was made that is due or was postponed; 0: none is. Counted from enqueued_at, which no postponement moves. Live writes only; what waits for its delay is not old.",
 );
 pub(crate) static NO_PROGRESS: Level = Level::new(
     "catchword_no_progress_seconds",
     COLLECTION,
-    "For how long ticks have seen due jobs of which none was written, settled, pushed back or buried; 0: they move, or there are none.",
+    "For how long ticks have seen due jobs of which none was written, settled or buried; 0: they move, or there are none.",
 );
 pub(crate) static FAILING_TOUCHES: Level = Level::new(
     "catchword_failing_touches",
@@ -127,22 +127,25 @@ pub(crate) static REBUILD_PROGRESS: Level = Level::new(
 pub(crate) static AUDIT_DIFFERENCES: Level = Level::new(
     "catchword_audit_differences",
     &["collection", "kind"],
-    "What differed at the last whole audit that came to its end, by kind.",
+    "What differed at the last finished audit of the whole collection, by kind.",
 );
-pub(crate) static AUDIT_FINISHED: Level =
-    Level::new("catchword_audit_finished_timestamp_seconds", COLLECTION, "When the last whole audit came to its end; 0: none did yet.");
+pub(crate) static AUDIT_FINISHED: Level = Level::new(
+    "catchword_audit_finished_timestamp_seconds",
+    COLLECTION,
+    "When the last audit of the whole collection finished; 0: none did yet.",
+);
 pub(crate) static AUDIT_REPAIRED: Level =
     Level::counted("catchword_audit_repaired_total", COLLECTION, "Keys that audits scheduled for repair.");
 pub(crate) static AUDIT_RUNNING: Level = Level::new("catchword_audit_running", COLLECTION, "1 while an audit runs.");
 pub(crate) static LOST_WRITES: Level = Level::new(
     "catchword_index_lost_writes",
     COLLECTION,
-    "1 when an index went back behind what it had acknowledged, or is another under the old name, until ten minutes after an audit with repair came to its end.",
+    "1 when an index went back behind what it had acknowledged, or is another under the old name, until ten minutes after an audit with repair has finished.",
 );
 pub(crate) static SWITCHED: Level = Level::new(
     "catchword_server_switched",
     COLLECTION,
-    "1 when Postgres is another server or timeline than before, or its sequence went back, so that commits may be lost; until an audit with content and repair or a whole reindex came to its end.",
+    "1 when Postgres is another server or timeline than before, or its sequence went back, so that commits may be lost; until an audit with content and repair, or a full reindex, has finished.",
 );
 pub(crate) static SWEPT: Count = Count::new("catchword_tombstones_swept_total", COLLECTION, "Old tombstones that were removed.");
 

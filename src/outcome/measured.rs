@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::job::{Class, Fresh, Job, Reason};
+use crate::job::{self, Class, Fresh, Job, Reason};
 
 /// The objective: 99 % of changes are seen in Elasticsearch within this. The delay and a tick are two minutes, and a failed tick or two
 /// must fit in. A bucket of the histogram ends here, and `dashboards/alarms.yaml` counts by it.
@@ -53,7 +53,7 @@ impl Measured {
         // only a live write's enqueued_at is its time; a bulk's is spaced so that bulks take turns
         let (path, since) = match class {
             Class::Reindex | Class::Audit => (Path::Reindex, job.scheduled_at),
-            _ if job.priority > 1 => (Path::Reindex, job.scheduled_at),
+            _ if job.priority > job::LIVE => (Path::Reindex, job.scheduled_at),
             Class::Live | Class::Canary | Class::Other => (Path::Loop, job.enqueued_at),
         };
         let waited = (job.claimed_at - since).to_std().unwrap_or_default();

@@ -144,13 +144,16 @@ impl fmt::Display for Outcome {
             write!(f, "; {collection} is blocked: {why}")?;
         }
         for (collection, error) in &self.refusing {
-            write!(f, "; over half of a batch of {collection} is refused with one error, nobody is charged: {error}")?;
+            write!(
+                f,
+                "; more than half of the last batch of {collection} was refused with the same error; no attempt was counted: {error}"
+            )?;
         }
         for (collection, why) in &self.stood {
             write!(f, "; jobs of {collection} are due and none moved: {why}")?;
         }
         if let Some(why) = &self.breaker {
-            write!(f, "; elasticsearch is left alone for a while: {why}")?;
+            write!(f, "; nothing is sent to Elasticsearch (circuit breaker open): {why}")?;
         }
         Ok(())
     }

@@ -191,24 +191,30 @@ pub(super) async fn begin(pool: &PgPool, request: &Request, index: &Target, mapp
 }
 
 pub(super) async fn step(pool: &PgPool, id: i64, from: Stage, to: Stage, who: &str) -> Result<bool, Error> {
-    Ok(sqlx::query_scalar(include_str!("step.sql")).bind(id).bind(from.name()).bind(to.name()).bind(who).fetch_one(pool).await?)
+    Ok(sqlx::query_scalar("select catchword.rebuild_step($1, $2, $3, $4)")
+        .bind(id)
+        .bind(from.name())
+        .bind(to.name())
+        .bind(who)
+        .fetch_one(pool)
+        .await?)
 }
 
 /// Writes down whose refresh is about to be held.
 pub(super) async fn hold(pool: &PgPool, id: i64, index: &Target, refresh: Option<&str>) -> Result<(), Error> {
-    sqlx::query(include_str!("hold.sql")).bind(id).bind(index.index()).bind(refresh).execute(pool).await?;
+    sqlx::query("select catchword.rebuild_hold($1, $2, $3)").bind(id).bind(index.index()).bind(refresh).execute(pool).await?;
     Ok(())
 }
 
 /// Writes down that nothing is held any more.
 pub(super) async fn release(pool: &PgPool, id: i64) -> Result<(), Error> {
-    sqlx::query(include_str!("release.sql")).bind(id).execute(pool).await?;
+    sqlx::query("select catchword.rebuild_release($1)").bind(id).execute(pool).await?;
     Ok(())
 }
 
 /// Forgets a rebuild whose index was refused: nothing was changed.
 pub(super) async fn forget(pool: &PgPool, id: i64) -> Result<(), Error> {
-    sqlx::query(include_str!("forget.sql")).bind(id).execute(pool).await?;
+    sqlx::query("select catchword.rebuild_forget($1)").bind(id).execute(pool).await?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Schedules many jobs by SQL, and indexes nothing itself. The work is `migrations/0004_reindex.sql`; here are the calls.
+//! Schedules many jobs by SQL, and indexes nothing itself. The work is `migrations/0006_reindex.sql`; here are the calls.
 
 use std::fmt;
 use std::time::Duration;
@@ -63,8 +63,8 @@ pub async fn start(pool: &PgPool, request: &Request) -> Result<i64, Error> {
                 transaction.commit().await?;
                 return Ok(id);
             }
-            Err(error) if error.sqlstate().as_deref() == Some("55P03") && tries < LOCK_TRIES => tries += 1,
-            Err(error) if error.sqlstate().as_deref() == Some("55P03") => {
+            Err(error) if error.sqlstate().as_deref() == Some(Error::LOCK_NOT_AVAILABLE) && tries < LOCK_TRIES => tries += 1,
+            Err(error) if error.sqlstate().as_deref() == Some(Error::LOCK_NOT_AVAILABLE) => {
                 return Err(Error::Refused(format!(
                     "the table of {} is too busy: a long transaction holds it; end that one, or repeat this later",
                     request.collection
@@ -90,16 +90,16 @@ pub async fn count(pool: &PgPool, request: &Request) -> Result<Option<i64>, Erro
 
 /// How many keys a started reindex still has to schedule; none: more than could be counted.
 pub async fn remaining(connection: &mut PgConnection, id: i64) -> Result<Option<i64>, Error> {
-    let counted = sqlx::query_scalar(include_str!("count.sql")).bind(id).fetch_one(connection).await;
+    let counted = sqlx::query_scalar("select catchword.reindex_count($1)").bind(id).fetch_one(connection).await;
     match counted.map_err(Error::from) {
-        Err(error) if error.sqlstate().as_deref() == Some("57014") => Ok(None),
+        Err(error) if error.sqlstate().as_deref() == Some(Error::QUERY_CANCELED) => Ok(None),
         counted => counted.map(Some),
     }
 }
 
 /// Schedules the next chunk, in a transaction of its own. Fewer than `size`: it was the last.
 pub async fn chunk(pool: &PgPool, id: i64, size: i32) -> Result<i64, Error> {
-    let scheduled = sqlx::query_scalar(include_str!("chunk.sql")).bind(id).bind(size).fetch_one(pool).await?;
+    let scheduled = sqlx::query_scalar("select catchword.reindex_chunk($1, $2)").bind(id).bind(size).fetch_one(pool).await?;
     crash::point("chunk-committed");
     Ok(scheduled)
 }
@@ -150,7 +150,7 @@ pub async fn unfinished(connection: &mut PgConnection, collection: Option<&str>,
 async fn begin(connection: &mut PgConnection, request: &Request) -> Result<i64, Error> {
     let (scope, value) = request.scope.clone().unzip();
     let (from, to) = request.between.unzip();
-    let started = sqlx::query_scalar(include_str!("start.sql"))
+    let started = sqlx::query_scalar("select catchword.reindex_start($1, $2, $3, $4, $5, $6, $7, $8, $9)")
         .bind(&request.collection)
         .bind(scope)
         .bind(value)

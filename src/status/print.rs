@@ -35,12 +35,12 @@ impl fmt::Display for Status {
             }
         }
         for reindex in &self.reindexes {
-            writeln!(f, "unfinished  {reindex}: it runs, or was cut short; go on with: catchword reindex --resume {}", reindex.id)?;
+            writeln!(f, "unfinished  {reindex}: it runs, or was interrupted; continue it with: catchword reindex --resume {}", reindex.id)?;
         }
         for collection in &self.unserved {
             writeln!(
                 f,
-                "unserved    {} has jobs, is not in this configuration, and no worker serves it: they stay until somebody does",
+                "unserved    {} has jobs, is not in this configuration, and no worker serves it: these jobs wait until one does",
                 printable(collection)
             )?;
         }
@@ -61,7 +61,7 @@ impl fmt::Display for CollectionStatus {
                 .as_ref()
                 .and_then(|census| census.still_why.as_deref())
                 .or(self.blocked.as_deref())
-                .unwrap_or("why is not known");
+                .unwrap_or("the reason is not known");
             writeln!(f, "  still     jobs wait, and none has moved for {}: {}", whole(seconds), printable(why))?;
         }
         if let Some(why) = &self.paused {
@@ -73,7 +73,7 @@ impl fmt::Display for CollectionStatus {
         let indices = self.indices.join(", ");
         match (self.documents, &self.uncounted) {
             (Some(documents), _) => writeln!(f, "  index     {} -> {indices}, {documents} documents", self.alias)?,
-            (None, _) if self.indices.is_empty() => writeln!(f, "  index     none yet; make it: catchword migrate")?,
+            (None, _) if self.indices.is_empty() => writeln!(f, "  index     none yet; create it: catchword migrate")?,
             (None, why) => writeln!(
                 f,
                 "  index     {} -> {indices}, an unknown number of documents: {}",
@@ -93,7 +93,7 @@ impl fmt::Display for CollectionStatus {
         if let Some(audit) = &self.audit {
             writeln!(f, "  verified  {}", verified(&self.name, audit))?;
             if let Some(lost) = &audit.lost {
-                writeln!(f, "  lost      {}; an audit is asked for", printable(lost))?;
+                writeln!(f, "  lost      {}; an audit is requested", printable(lost))?;
             }
         }
         if !self.served && self.census.as_ref().is_some_and(|census| census.due + census.waiting > 0) {
@@ -114,7 +114,7 @@ fn write_census(f: &mut fmt::Formatter<'_>, census: &Census) -> fmt::Result {
     writeln!(f, "  waiting   {}", counted(census.waiting))?;
     writeln!(f, "  dead      {}", counted(census.dead))?;
     if let (touches @ 1.., Some(seconds)) = (census.failing_touches, census.failing_touch_seconds) {
-        let error = census.failing_touch_error.as_deref().unwrap_or("why is not known");
+        let error = census.failing_touch_error.as_deref().unwrap_or("the reason is not known");
         writeln!(f, "  touches   {} failing, the oldest is {} old: {}", counted(touches), whole(seconds), printable(error))?;
     }
     if census.expired > 0 {

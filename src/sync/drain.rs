@@ -95,25 +95,25 @@ async fn why_stood(
     claimed: Option<String>,
 ) -> Result<String, Error> {
     if let Some(why) = &collection.paused {
-        return Ok(format!("it is paused {why}; go on with: catchword resume {}", collection.name));
+        return Ok(format!("it is paused {why}; resume it with: catchword resume {}", collection.name));
     }
     if let Some(why) = context.health.faults.worst().remove(&collection.name) {
         return Ok(why);
     }
     match claimed {
         Some(why) if !why.is_empty() => return Ok(why),
-        Some(_) => return Ok("they were claimed and left as they are; catchword explain tells what both sides have of one key".into()),
+        Some(_) => return Ok("they were claimed and did not change; catchword explain shows what both sides have of one key".into()),
         None => {}
     }
     Ok(match job::first_due(connection, &collection.name).await? {
         Some(FirstDue { last_error: Some(error), .. }) => error,
-        _ => "another session has them locked, a worker perhaps; the runbook of CatchwordNoProgress has the query that names it".into(),
+        _ => "another session has locked them, perhaps a worker; the runbook of CatchwordNoProgress has the query that names it".into(),
     })
 }
 
 /// Numbers may be given twice, and commits may be lost.
 pub(crate) fn log_switched() {
     tracing::error!(
-        "this is another Postgres server or timeline than before: commits may be lost; an audit with content is asked for, and a worker runs it"
+        "this is another Postgres server or timeline than before: commits may be lost; an audit with content is requested, and a worker runs it"
     );
 }

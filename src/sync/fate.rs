@@ -42,14 +42,14 @@ pub enum Fate {
 }
 
 /// What a job is told whose document somebody else deleted in the index.
-const REMEMBERED: &str = "the index remembers a delete that was not ours; the row was touched";
+const REMEMBERED: &str = "somebody else deleted this document in the index; the row got a new number";
 
 /// The fate of one job.
 pub fn fate(job: &Job, finding: &Finding) -> Fate {
     match finding {
         Finding::BadKey(error) => Fate::Bury { reason: Reason::BadKey, error: error.clone() },
         Finding::Unbuildable(error) => refused(job, Reason::Unbuildable, error),
-        Finding::Hopeless => Fate::Bury { reason: Reason::Ahead, error: "the version in the index is too high to be true".into() },
+        Finding::Hopeless => Fate::Bury { reason: Reason::Ahead, error: "the version in the index is impossibly high".into() },
         Finding::Remembered if job.attempts == 0 => Fate::PushBack { error: REMEMBERED.into(), due: Due::AtOnce },
         // a number above the first one did not help; after a minute the index forgets
         Finding::Remembered => refused(job, Reason::Ahead, REMEMBERED),
@@ -61,7 +61,7 @@ pub fn fate(job: &Job, finding: &Finding) -> Fate {
             Fate::Bury { reason: Reason::Ahead, error: "the index stays ahead of the row".into() }
         }
         Finding::Seen { verdict: Verdict::Ahead, .. } => {
-            Fate::PushBack { error: "the index was ahead of the row; the row was touched".into(), due: Due::AtOnce }
+            Fate::PushBack { error: "the index was ahead of the row; the row got a new number".into(), due: Due::AtOnce }
         }
         Finding::Seen { answer, .. } => match answer {
             None | Some(Answer::Applied | Answer::Conflict) => Fate::Leave,
@@ -96,7 +96,7 @@ fn refused(job: &Job, reason: Reason, error: &str) -> Fate {
 const MASS: usize = 50;
 
 /// When at least 50 and over half of a batch are refused with one error, the view or the mapping is at fault, not the documents: the
-/// error. Nothing is charged then, and the collection is blocked.
+/// error. Then no attempt is counted; what is not refused goes on.
 pub fn mass_refusal<'a>(findings: impl ExactSizeIterator<Item = &'a Finding>) -> Option<String> {
     let all = findings.len();
     let mut counts: HashMap<&str, usize> = HashMap::new();

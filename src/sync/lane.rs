@@ -61,7 +61,7 @@ pub(super) async fn lane(context: &Context, walks: &Mutex<Walks>, stop: &Cancell
                 outcome.blocked.insert(collection.name.clone(), why);
             }
             // the view was too slow for so many, or a lock was not had: nobody else has to wait for that
-            Err(error) if matches!(error.sqlstate().as_deref(), Some("57014" | "25P04" | "55P03" | "40P01")) => {
+            Err(error) if error.is_too_slow() => {
                 context.health.batches.of(&collection.name).slower();
                 tracing::warn!(collection = collection.name, "the next batch is smaller: {error}");
                 context.health.turns.note(&collection.name, false, Some(&error.to_string()));

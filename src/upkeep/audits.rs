@@ -54,7 +54,7 @@ async fn ask_for_all(context: &Context, collection: &str) {
     if let Err(error) = asked {
         tracing::warn!(
             collection,
-            "an audit with content could not be asked for, run it by hand: catchword audit {collection} --content --repair: {error}"
+            "an audit with content could not be requested; run it by hand: catchword audit {collection} --content --repair: {error}"
         );
     }
 }

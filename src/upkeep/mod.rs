@@ -64,7 +64,7 @@ impl Upkeep {
         }
     }
 
-    /// Runs until `stop`. What fails is said when it begins, and tried again in a minute; so is a round that panicked.
+    /// Runs until `stop`. What fails is logged when it begins, and tried again in a minute; so is a round that panicked.
     pub async fn run(self, stop: CancellationToken) {
         let (context, names) = (self.context.clone(), self.names.clone());
         let mut upkeep = self;

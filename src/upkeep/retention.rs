@@ -12,7 +12,7 @@ impl Upkeep {
     /// Once an hour.
     pub(super) async fn clear_away(&self) -> Result<(), Error> {
         let pool = &self.context.pool;
-        sqlx::query(include_str!("clear_audits.sql")).execute(pool).await?;
+        sqlx::query("select catchword.clear_audits()").execute(pool).await?;
         sqlx::query(include_str!("clear_freshness.sql")).execute(pool).await?;
         for collection in self.workable().await {
             self.clear_letters(&collection).await?;

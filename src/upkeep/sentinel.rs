@@ -84,8 +84,8 @@ impl Upkeep {
         if let Some(version) = self.never_sent(before, &seen).await? {
             let (collection, index) = (&before.collection, &before.target);
             let why = format!("index {index} has a sentinel at version {version}, which this database never sent: the database went back");
-            tracing::error!(collection, index, "{why}; the sequence is raised at the next tick, and audits with content are asked for");
-            let noted = sqlx::query(include_str!("note_doubt.sql")).bind(collection).bind(index).bind(version).bind(&why);
+            tracing::error!(collection, index, "{why}; the sequence is raised at the next tick, and audits with content are requested");
+            let noted = sqlx::query("select catchword.note_doubt($1, $2, $3, $4)").bind(collection).bind(index).bind(version).bind(&why);
             noted.execute(&self.context.pool).await?;
             return Ok(None);
         }
@@ -104,7 +104,7 @@ impl Upkeep {
         Ok(match judged {
             Judged::Lost(why) => {
                 let (collection, index) = (&before.collection, &before.target);
-                tracing::error!(collection, index, "{why}; an audit is asked for, which finds what is missing");
+                tracing::error!(collection, index, "{why}; an audit is requested, which finds what is missing");
                 Some(renewed(if acknowledged { before.next } else { 1 }, Some(why)))
             }
             _ if acknowledged => Some(renewed(before.next, None)),
@@ -174,7 +174,7 @@ fn judge(remembered: Option<(&str, i64)>, uuid: &str, seen: &[Has]) -> Judged {
     }
     let Some((before, revision)) = remembered else { return Judged::First };
     if before != uuid {
-        return Judged::Lost("it is another index under the old name: made anew, or restored from a snapshot".into());
+        return Judged::Lost("it is another index under the old name: created again, or restored from a snapshot".into());
     }
     // the lowest of them
     match seen.iter().map(|has| if let Has::Present(version) = has { *version } else { 0 }).min() {

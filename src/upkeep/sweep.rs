@@ -26,7 +26,7 @@ const BULKS: usize = 10;
 /// The limit of one request.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// How far a sweep has come. At the end it begins anew, a few rounds later.
+/// How far a sweep has come. At the end it starts from scratch, a few rounds later.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor {
     at: DateTime<Utc>,
@@ -111,7 +111,7 @@ impl Upkeep {
             absent.iter_mut().zip(&seen).for_each(|(absent, has)| *absent &= *has == Has::Absent);
         }
         let done = gone.iter().zip(&absent).filter(|(_, absent)| **absent).map(|(old, _)| *old);
-        let (forget, keep) = (include_str!("forget_records.sql"), include_str!("keep_records.sql"));
+        let (forget, keep) = ("select catchword.forget_records($1, $2, $3)", "select catchword.keep_records($1, $2, $3)");
         for (sql, records) in [(forget, done.chain(with("forget")).collect()), (keep, with("keep").collect::<Vec<&Old>>())] {
             sqlx::query(sql)
                 .bind(&collection.name)

@@ -26,7 +26,7 @@ use crate::{Error, metrics};
 use tick::{Sign, Ticked};
 
 /// How often a waiting worker shows itself, where ticks are rarer.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(65);
+const HEARTBEAT: Duration = Duration::from_secs(65);
 /// A loop that has not come round for this long is stuck. Longer than the longest pass.
 const STUCK: Duration = Duration::from_secs(300);
 
@@ -100,7 +100,7 @@ impl Worker {
     }
 
     /// Runs until `stop`, and the [upkeep](crate::upkeep) with it. A batch that is under way is finished and committed. Nothing that happens in a tick ends it: what is wrong
-    /// is said once, and tried again.
+    /// is logged once, and tried again.
     pub async fn run(&self, stop: CancellationToken) -> Result<(), Error> {
         let wake = Arc::new(Notify::new());
         wake.notify_one();
@@ -112,7 +112,7 @@ impl Worker {
                 () = stop.cancelled() => break,
                 () = wake.notified() => {}
                 // to wait for a tick is not to be stuck, however long it is
-                () = tokio::time::sleep(SIGN_OF_LIFE) => {
+                () = tokio::time::sleep(HEARTBEAT) => {
                     self.alive();
                     self.log_stillness();
                     self.try_renew().await;
@@ -230,7 +230,7 @@ impl Worker {
         old.map(|(name, (since, why))| {
             let seconds = Duration::from_secs(since.elapsed().as_secs());
             let known = why.as_ref().or(unserved.get(name)).or(life.trouble.as_ref().filter(|trouble| *trouble != NO_TICK));
-            let why = known.map_or("why is not known: catchword explain tells what both sides have of one key", String::as_str);
+            let why = known.map_or("the reason is not known: catchword explain tells what both sides have of one key", String::as_str);
             (name.clone(), format!("jobs wait, and none has moved for {}: {why}", humantime::format_duration(seconds)))
         })
         .collect()
@@ -303,7 +303,7 @@ impl Worker {
     /// A sign of life, if Postgres takes it.
     async fn try_renew(&self) {
         if let Err(error) = self.renew().await {
-            tracing::debug!("no sign of life could be given: {error}");
+            tracing::debug!("no heartbeat could be sent: {error}");
         }
     }
 

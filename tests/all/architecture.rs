@@ -28,11 +28,14 @@ fn nothing_outside_job_names_its_tables() {
 fn sql_is_filled_in_one_file_and_written_in_sql_files() {
     let sources = rust("src");
     only_in(&sources, &["AssertSqlSafe"], &["src/collection/statements.rs"]);
-    // the migrator's own bookkeeping and the pool's are literals; settings of a transaction are anywhere
+    // the migrator's own bookkeeping and the pool's are literals; settings of a transaction and plain calls of our functions are anywhere
     let mut sources = sources;
-    sources
-        .iter_mut()
-        .for_each(|source| source.text = source.text.replace("\"select set_config(", "").replace("\"select pg_catalog.set_config(", ""));
+    for source in &mut sources {
+        for call in plain_calls(&source.text) {
+            source.text = source.text.replace(&call, "");
+        }
+        source.text = source.text.replace("\"select set_config(", "").replace("\"select pg_catalog.set_config(", "");
+    }
     let statements = ["\"select ", "\"insert ", "\"update ", "\"delete ", "\"with ", "\"create schema", "\"alter "];
     only_in(&sources, &statements, &["src/migrate/schema.rs", "src/database.rs"]);
 }
@@ -89,7 +92,7 @@ fn one_place_each_for_transactions_metrics_printing_and_raising_the_sequence() {
     only_in(&sources, &["println!("], &["src/cli/"]);
     let mut sql = files("src", "sql");
     sql.extend(files("migrations", "sql"));
-    only_in(&sql, &["setval("], &["migrations/0003_queue.sql"]);
+    only_in(&sql, &["setval("], &["migrations/0009_server.sql"]);
 }
 
 /// The parts from the bottom up. Each may name those before it and none behind it: so there is no cycle, and a call goes down.
@@ -208,6 +211,31 @@ fn unsafe_code_is_forbidden_in_every_crate() {
     }
     for manifest in ["Cargo.toml", "examples/annotations/Cargo.toml"] {
         assert!(read(manifest).contains("[lints.rust]\nunsafe_code = \"forbid\""), "{manifest}");
+    }
+}
+
+/// Literals that only call a function of ours with what is bound, and nothing else: `"select catchword.detach($1)"`. Such a statement may
+/// stand where it is used. `statements` sees to it that Postgres takes them.
+pub fn plain_calls(code: &str) -> BTreeSet<String> {
+    let literals = code.split("\"select catchword.").skip(1).filter_map(|rest| rest.split_once('"'));
+    let is_plain = |call: &&str| {
+        let (name, arguments) = call.split_once('(').unwrap_or_default();
+        let bound = arguments.strip_suffix(')').map(|list| list.split(", ").filter(|place| !place.is_empty()).collect::<Vec<_>>());
+        !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+            && bound.is_some_and(|bound| bound.iter().zip(1..).all(|(place, n)| *place == format!("${n}")))
+    };
+    literals.map(|(call, _)| call).filter(is_plain).map(|call| format!("\"select catchword.{call}\"")).collect()
+}
+
+#[test]
+fn a_plain_call_is_told_from_other_sql() {
+    let plain = ["\"select catchword.detach($1)\"", "\"select catchword.take_over()\"", "\"select catchword.draw($1, $2)\""];
+    for call in plain {
+        assert_eq!(plain_calls(&format!("query({call}).bind")), BTreeSet::from([call.to_owned()]));
+    }
+    for other in ["catchword.draw($2)", "catchword.job", "catchword.draw($1) from x", "catchword.draw($1 || 'x')", "1"] {
+        assert_eq!(plain_calls(&format!("\"select {other}\"")), BTreeSet::new(), "{other}");
     }
 }
 

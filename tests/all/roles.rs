@@ -321,7 +321,7 @@ async fn the_commands_run_with_the_workers_rights() {
     let mut worker = roles.world.binary();
     worker.env("DATABASE_URL", roles.url("worker")).arg("worker");
     let mut worker = worker.stderr(std::process::Stdio::null()).spawn().unwrap();
-    crate::common::eventually("the worker gives a sign of life", async || {
+    crate::common::eventually("the worker sends a heartbeat", async || {
         roles
             .world
             .one("select exists (select from catchword.worker) and (select system_identifier is not null from catchword.installation)")

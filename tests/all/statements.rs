@@ -1,10 +1,12 @@
-//! Every `.sql` below `src/` is a statement that Postgres takes on the schema as it is, and that somebody runs.
+//! Every `.sql` below `src/`, and every plain call of a function of ours in Rust, is a statement that Postgres takes on the schema as it is.
+//! Every file is run by somebody.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Executor, Row, SqlSafeStr};
 
+use crate::architecture::plain_calls;
 use crate::attach::attached;
 use crate::common::World;
 
@@ -37,10 +39,14 @@ async fn every_statement_is_taken_by_postgres() {
         ("{period}", "updated"),
     ];
     let mut connection = world.pool.acquire().await.unwrap();
-    let statements = files(Path::new(SOURCES), "sql");
-    assert!(statements.len() > 30, "{}", statements.len());
-    for path in statements {
-        let template = std::fs::read_to_string(&path).unwrap();
+    let read = |path: PathBuf| (std::fs::read_to_string(&path).unwrap(), path);
+    let in_files: Vec<(String, PathBuf)> = files(Path::new(SOURCES), "sql").into_iter().map(read).collect();
+    let in_rust = files(Path::new(SOURCES), "rs").into_iter().map(read);
+    let in_rust: Vec<(String, PathBuf)> = in_rust
+        .flat_map(|(code, path)| plain_calls(&code).into_iter().map(move |call| (call.trim_matches('"').to_owned(), path.clone())))
+        .collect();
+    assert!(in_files.len() > 30 && in_rust.len() > 10, "{} and {}", in_files.len(), in_rust.len());
+    for (template, path) in in_files.into_iter().chain(in_rust) {
         let sql = names.iter().fold(template, |sql, (place, name)| sql.replace(place, name));
         // one statement each: Postgres prepares no more than that
         let prepared = connection.prepare(AssertSqlSafe(sql).into_sql_str()).await;

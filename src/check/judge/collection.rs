@@ -60,7 +60,7 @@ fn consumer_stopped(collection: &CollectionStanding, census: &Census, serving: &
     let name = "CatchwordConsumerStopped";
     let age = due_for(census);
     if age > STOPPED_SECONDS && collection.paused.is_none() && serving.is_empty() {
-        let says = format!("{} due, the first for {}, and nobody takes them", jobs(census.due), span(age));
+        let says = format!("{} due, the first for {}, and no worker takes them", jobs(census.due), span(age));
         return unwell(name, Some(collection), says, START);
     }
     well(name, Some(collection), "what is due is taken")
@@ -241,7 +241,7 @@ fn audit_stale(collection: &CollectionStanding) -> Check {
     let name = "CatchwordAuditStale";
     let seconds = collection.unaudited_seconds.unwrap_or(0.0);
     if seconds > UNAUDITED_SECONDS {
-        let says = format!("nobody has compared all of it with Postgres for {}", span(seconds));
+        let says = format!("it was not compared with Postgres as a whole for {}", span(seconds));
         return unwell(name, Some(collection), says, "set audit under [worker], or: catchword audit NAME").named(&collection.name);
     }
     well(name, Some(collection), "all of it was compared lately, or attached")

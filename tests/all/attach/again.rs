@@ -359,6 +359,25 @@ async fn a_dry_run_prints_the_statements_and_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_prints_just_what_attaching_ran() {
+    let touches = "touches = [{ table = \"label\", column = \"name\", row_column = \"label\", watch = [\"colour\"] }]";
+    let world = attached_with(&format!("watch = [\"text\", \"label\"]\n{touches}")).await;
+    let config = config_of_item(&world);
+    let ran = async || {
+        let mut connection = world.pool.acquire().await.unwrap();
+        let printed = collection::attach_statements(&mut connection, &config).await.unwrap().join(";");
+        let ran = sqlx::query_scalar("select definition = md5($1) from catchword.collection where name = 'item'").bind(printed);
+        ran.fetch_one(&mut *connection).await.unwrap()
+    };
+    assert!(ran().await);
+    // under a foreign key an insert of the related table concerns nobody
+    world.sql("alter table item add foreign key (label) references label (name)").await;
+    assert!(!ran().await);
+    assert_eq!(collection::attach(&world.pool, &config).await.unwrap(), Attached::Changed);
+    assert!(ran().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_view_makes_everything_stale_because_its_documents_are_others() {
     let world = attached().await;
     world

@@ -1,0 +1,591 @@
+-- What may be attached, attaching and detaching it, and whether what was attached is still in place.
+
+-- A table that cannot be attached is refused with a sentence and a hint. The parts of `check_source` come first.
+create function catchword.check_names(p_collection text, p_key text, p_revision text, p_watch text[], p_touches jsonb)
+returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  found_name text;
+begin
+  if p_collection !~ '^[a-z][a-z0-9_]{0,39}$' then
+    perform catchword.refuse(format('%L cannot be the name of a collection', p_collection),
+      'use a lower-case letter, then up to 39 letters, digits and underscores');
+  end if;
+  -- the triggers' functions are written between these
+  select names.name into found_name
+    from (select unnest(p_watch || array[p_key, p_revision])
+          union all
+          select jsonb_each_text.value from jsonb_array_elements(p_touches) t, jsonb_each_text(t - 'watch')
+          union all
+          select w from jsonb_array_elements(p_touches) t, jsonb_array_elements_text(t -> 'watch') w) as names (name)
+   where position('$f$' in names.name) > 0 limit 1;
+  if found then
+    perform catchword.refuse(format('the column %I has $f$ in its name', found_name), 'rename it');
+  end if;
+end $$;
+comment on function catchword.check_names is 'refuses names that a collection or its columns cannot have';
+
+create function catchword.check_table(p_collection text, p_source regclass) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  rel pg_class;
+  found_name text;
+begin
+  select * into rel from pg_class where oid = p_source;
+  if rel.relkind = 'p' or rel.relispartition then
+    perform catchword.refuse(format('%s is partitioned, and partitioned tables cannot be attached yet', p_source),
+      'attach a plain table');
+  elsif rel.relkind <> 'r' then
+    perform catchword.refuse(format('%s is not a plain table', p_source),
+      'name the table that holds the rows; views and foreign tables have no triggers that could be trusted');
+  elsif rel.relpersistence <> 'p' then
+    perform catchword.refuse(format('%s is temporary or unlogged: its rows do not survive a crash', p_source),
+      'attach a permanent table');
+  elsif exists (select from pg_inherits where inhrelid = p_source or inhparent = p_source) then
+    perform catchword.refuse(
+      format('%s inherits or is inherited from, and such tables cannot be attached yet', p_source),
+      'attach a plain table');
+  elsif rel.relrowsecurity then
+    perform catchword.refuse(format('%s has row security: rows hidden by a policy would look deleted', p_source),
+      'such tables cannot be attached yet. Leave row security on: without it every role would see every row');
+  end if;
+  select name into found_name from catchword.collection where source = p_source and name <> p_collection;
+  if found then
+    perform catchword.refuse(format('%s is attached already, as collection %s', p_source, found_name),
+      format('a table is in one collection for now; to give that one up: catchword detach %s', found_name));
+  end if;
+end $$;
+comment on function catchword.check_table is 'refuses a table that is not plain, or is in another collection';
+
+create function catchword.check_key(p_source regclass, p_key text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  att pg_attribute;
+begin
+  select * into att from pg_attribute
+   where attrelid = p_source and attname = p_key and attnum > 0 and not attisdropped;
+  if not found then
+    perform catchword.refuse(format('%s has no column %I', p_source, p_key), 'correct key = "…"');
+  elsif format_type(att.atttypid, null) not in ('uuid', 'bigint', 'integer', 'text') then
+    perform catchword.refuse(
+      format('the key %s.%I is of type %s', p_source, p_key, format_type(att.atttypid, att.atttypmod)),
+      case when att.atttypid = 'character varying'::regtype
+           then format('a key is of type uuid, bigint, integer or text; run "alter table %s alter column %I type '
+                       'text", which rewrites nothing (views that use the column have to be made again)',
+                       p_source, p_key)
+           else 'a key is of type uuid, bigint, integer or text' end);
+  elsif not att.attnotnull then
+    perform catchword.refuse(format('the key %s.%I may be null', p_source, p_key),
+      format('run "alter table %1$s alter column %2$I set not null"; on a large table first "alter table %1$s add '
+             'check (%2$I is not null) not valid" and validate it, so that nobody waits while it is read',
+             p_source, p_key));
+  elsif exists (select from pg_collation where oid = att.attcollation and not collisdeterministic) then
+    perform catchword.refuse(
+      format('the key %s.%I has a nondeterministic collation: different texts would be one key', p_source, p_key),
+      'give the key a deterministic collation');
+  elsif exists (select from pg_index i
+                 where i.indrelid = p_source and i.indisunique and i.indimmediate and i.indisvalid
+                   and i.indpred is null and i.indnkeyatts = 1 and i.indkey[0] = att.attnum) then
+    return;
+  elsif exists (select from pg_index i
+                 where i.indrelid = p_source and i.indisunique and i.indnkeyatts > 1
+                   and att.attnum = any((i.indkey::smallint[])[0:i.indnkeyatts - 1])) then
+    perform catchword.refuse(format('the key %s.%I is unique together with other columns only', p_source, p_key),
+      'a key of several columns cannot be attached yet; '
+      'name a column as key that is unique alone, if the table has one');
+  end if;
+  perform catchword.refuse(format('the key %s.%I is not unique', p_source, p_key),
+    format('name a column that is; or, if no two rows may ever have the same value, run "create unique index '
+           'concurrently on %s (%I)", not deferrable and for all rows', p_source, p_key));
+end $$;
+comment on function catchword.check_key is 'refuses a key that does not name one row each';
+
+-- BEFORE triggers fire in the order of their names, compared byte by byte. A later one could wait while our number
+-- grows old.
+create function catchword.later_triggers(p_source regclass) returns setof name
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select tgname from pg_trigger
+   where tgrelid = p_source and not tgisinternal and tgname > 'zzz_catchword_revision' collate "C"
+     and tgname not like 'zzz\_catchword\_%'
+     and tgtype & 1 = 1 and tgtype & 2 = 2 and tgtype & (4 | 16) <> 0
+   order by tgname
+$$;
+comment on function catchword.later_triggers is 'triggers of a table that fire between ours and the write of a row';
+
+create function catchword.check_revision(p_source regclass, p_revision text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  att pg_attribute;
+  later_trigger text;
+begin
+  select * into att from pg_attribute
+   where attrelid = p_source and attname = p_revision and attnum > 0 and not attisdropped;
+  if found then
+    if coalesce(col_description(p_source, att.attnum), '') not like 'catchword%' then
+      perform catchword.refuse(format('%s has a column %I that catchword did not make', p_source, p_revision),
+        format('choose another name with revision = "…"; if it is meant for catchword, which then overwrites what is '
+               'in it, say so: comment on column %s.%I is ''catchword: revision''', p_source, p_revision));
+    elsif att.atttypid <> 'bigint'::regtype or att.attnotnull or att.atthasdef
+          or att.attgenerated <> '' or att.attidentity <> '' then
+      perform catchword.refuse(format('the column %s.%I is not what catchword needs', p_source, p_revision),
+        'it must be bigint, nullable, with no default: drop it, and catchword migrate makes it');
+    end if;
+  end if;
+  select trigger_name into later_trigger from catchword.later_triggers(p_source) as trigger_name limit 1;
+  if found then
+    perform catchword.refuse(format('the trigger %I on %s fires after zzz_catchword_revision', later_trigger, p_source),
+      format('BEFORE ROW triggers fire in the order of their names, and ours must be last: '
+             'alter trigger %I on %s rename to "…"', later_trigger, p_source));
+  end if;
+end $$;
+comment on function catchword.check_revision
+  is 'refuses a column that is not ours, and a trigger that fires after ours';
+
+create function catchword.check_watch(p_source regclass, p_watch text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  watched text;
+begin
+  foreach watched in array p_watch loop
+    if not catchword.has_column(p_source, watched) then
+      perform catchword.refuse(format('%s has no column %I', p_source, watched), 'correct watch = […]');
+    elsif exists (select from pg_attribute where attrelid = p_source and attname = watched and attgenerated <> '') then
+      perform catchword.refuse(format('%s.%I is generated, and cannot be watched', p_source, watched),
+        'watch the columns it is generated from');
+    end if;
+  end loop;
+end $$;
+comment on function catchword.check_watch is 'refuses columns that cannot be watched';
+
+create function catchword.check_touch(p_source regclass, p_touch jsonb, p_path text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  said constant text := p_touch ->> 'table';
+  related constant regclass := catchword.named(said, p_path);
+  missing text;
+begin
+  if related is null then
+    perform catchword.refuse(format('the related table %s does not exist', said),
+      'correct touches = [{ table = "…" }]');
+  elsif related = p_source then
+    perform catchword.refuse(
+      format('%s cannot touch itself: rows that refer to each other would be touched for ever', p_source),
+      'name another table in touches');
+  elsif not exists (select from pg_class where oid = related and relkind = 'r' and not relispartition) then
+    perform catchword.refuse(format('the related table %s is not a plain table', said),
+      'name a plain table in touches');
+  elsif exists (select from pg_inherits where related in (inhrelid, inhparent)) then
+    perform catchword.refuse(format('the related table %s inherits or is inherited from', said),
+      'name a plain table in touches');
+  elsif not catchword.has_column(related, p_touch ->> 'column') then
+    perform catchword.refuse(format('the related table %s has no column %I', said, p_touch ->> 'column'),
+      'correct touches = [{ column = "…" }]');
+  elsif not catchword.has_column(p_source, p_touch ->> 'row_column') then
+    perform catchword.refuse(format('%s has no column %I', p_source, p_touch ->> 'row_column'),
+      'correct touches = [{ row_column = "…" }]');
+  elsif p_touch ? 'watch'
+        and not exists (select from pg_index
+                         where indrelid = related and indisprimary and indisvalid and indimmediate) then
+    perform catchword.refuse(
+      format('the related table %s has no primary key, '
+             'and without one the old and the new row cannot be told to be the same', said),
+      'give it a primary key that is not deferrable, or leave watch out: then each of its updates touches');
+  end if;
+  select w into missing from jsonb_array_elements_text(p_touch -> 'watch') w
+   where not catchword.has_column(related, w) limit 1;
+  if found then
+    perform catchword.refuse(format('the related table %s has no column %I', said, missing),
+      'correct touches = [{ watch = ["…"] }]');
+  end if;
+end $$;
+comment on function catchword.check_touch is 'refuses a related table that cannot be watched';
+
+create function catchword.check_source(
+  p_collection text, p_source regclass, p_key text, p_revision text, p_watch text[], p_touches jsonb,
+  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
+) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  perform catchword.check_names(p_collection, p_key, p_revision, p_watch, p_touches);
+  perform catchword.check_table(p_collection, p_source);
+  perform catchword.check_key(p_source, p_key);
+  perform catchword.check_revision(p_source, p_revision);
+  perform catchword.check_watch(p_source, p_watch);
+  perform catchword.check_touch(p_source, touch, p_path) from jsonb_array_elements(p_touches) as touch;
+end $$;
+comment on function catchword.check_source is 'refuses a table that cannot be attached, with a sentence and a hint';
+
+create function catchword.check_unwatched(p_unwatched text[], p_path text) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  missing text;
+begin
+  select u.name into missing from unnest(p_unwatched) as u (name) where catchword.named(u.name, p_path) is null limit 1;
+  if found then
+    perform catchword.refuse(format('the table %s does not exist', missing), 'correct unwatched = […]');
+  end if;
+  return array(
+    select catchword.full_name(catchword.named(u.name, p_path)) from unnest(p_unwatched) as u (name) order by 1);
+end $$;
+comment on function catchword.check_unwatched
+  is 'the full names of tables that are waived; refuses one that is not there';
+
+create function catchword.check_view(p_view text, p_source regclass, p_key text, p_revision text, p_path text)
+returns text
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  view constant regclass := catchword.named(p_view, p_path);
+begin
+  if view is null then
+    perform catchword.refuse(format('the view %s does not exist', p_view),
+      format('in a migration of your own: alter table %1$s add column if not exists %2$I bigint; '
+             'comment on column %1$s.%2$I is ''catchword: revision''; create view %3$s as select %4$I as key, '
+             '%2$I as revision, json_build_object(…) as body from %1$s', p_source, p_revision, p_view, p_key));
+  end if;
+  return catchword.full_name(view);
+end $$;
+comment on function catchword.check_view is 'the full name of a view; refuses one that is not there';
+
+-- Another view, key or list of columns, a related table or a watched column of it more: nobody knows what changed
+-- meanwhile.
+create function catchword.same_documents(p_before catchword.collection, p_now catchword.collection) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select p_before.view = p_now.view and p_before.key_column = p_now.key_column
+     and p_before.revision_column = p_now.revision_column and p_before.watch = p_now.watch
+     and not exists (
+       select from jsonb_array_elements(p_now.touches) n
+        where not exists (
+          select from jsonb_array_elements(p_before.touches) b
+           where b - 'watch' - 'foreign_key' = n - 'watch' - 'foreign_key'
+             and (not b ? 'watch' or coalesce(b -> 'watch' @> (n -> 'watch'), false))))
+$$;
+comment on function catchword.same_documents
+  is 'are documents that were right as a collection was attached before right as it is attached now?';
+
+-- Until the first document is written, none was built with another definition of the view than this one.
+create function catchword.write_collection(p_now catchword.collection, p_kept boolean) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  insert into catchword.collection as c
+    (name, source, key_column, key_type, revision_column, view, floor, floor_view, filled_view,
+     watch, touches, unwatched, scopes, period, delay_seconds, definition)
+  select p_now.name, p_now.source, p_now.key_column, format_type(a.atttypid, null), p_now.revision_column, p_now.view,
+         nextval('catchword.revision'), digest.now, digest.now,
+         p_now.watch, p_now.touches, p_now.unwatched, p_now.scopes, p_now.period, p_now.delay_seconds, p_now.definition
+    from pg_attribute a, catchword.view_digest(p_now.view) as digest (now)
+   where a.attrelid = p_now.source and a.attname = p_now.key_column
+  on conflict (name) do update
+    set source = excluded.source, key_column = excluded.key_column, key_type = excluded.key_type,
+        revision_column = excluded.revision_column, view = excluded.view, watch = excluded.watch,
+        touches = excluded.touches, unwatched = excluded.unwatched, scopes = excluded.scopes, period = excluded.period,
+        delay_seconds = excluded.delay_seconds, definition = excluded.definition, attached_at = now(),
+        floor = case when p_kept then c.floor else excluded.floor end,
+        floor_view = case when p_kept then c.floor_view else excluded.floor_view end;
+$$;
+comment on function catchword.write_collection
+  is 'writes down how a collection is attached; unless it is kept, its floor is raised';
+
+-- The triggers are as they must be: only what they do not depend on is written. A label that an enum has got since is
+-- kept too: from now on another name for it changes documents.
+create function catchword.write_settings(p_now catchword.collection) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  update catchword.collection c
+     set scopes = p_now.scopes, period = p_now.period, unwatched = p_now.unwatched, touches = p_now.touches,
+         filled_view = case when catchword.same_view(c.filled_view, digest.now) then digest.now else c.filled_view end
+    from catchword.view_digest(p_now.view) as digest (now)
+   where c.name = p_now.name;
+$$;
+comment on function catchword.write_settings
+  is 'writes down settings of a collection that its triggers do not depend on';
+
+create function catchword.attach(
+  p_collection text, p_source regclass, p_key text, p_view text,
+  p_revision text default 'catchword_revision', p_watch text[] default '{}', p_touches jsonb default '[]',
+  p_delay integer default 60, p_scopes jsonb default '{}', p_period text default null, p_unwatched text[] default '{}',
+  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
+) returns text
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  wanted catchword.collection;
+  before catchword.collection;
+  statements text[];
+  statement text;
+  intact boolean;
+  kept boolean;
+begin
+  perform catchword.check_source(p_collection, p_source, p_key, p_revision, p_watch, p_touches, p_path);
+  wanted.name := p_collection;
+  wanted.source := p_source;
+  wanted.key_column := p_key;
+  wanted.revision_column := p_revision;
+  wanted.watch := p_watch;
+  wanted.delay_seconds := p_delay;
+  wanted.scopes := p_scopes;
+  wanted.period := p_period;
+  -- names are kept with their schema and quoted by Postgres: whoever reads them later may have another search_path
+  wanted.touches := catchword.resolve_touches(p_source, p_touches, p_path);
+  wanted.unwatched := catchword.check_unwatched(p_unwatched, p_path);
+  wanted.view := catchword.check_view(p_view, p_source, p_key, p_revision, p_path);
+  -- two at once: the second waits here and then finds nothing to do
+  perform from catchword.turn where what = 'attach' for update;
+  statements := array(select * from catchword.attach_statements(
+    p_collection, p_source, p_key, p_revision, p_watch, p_touches, p_delay, p_path));
+  -- the column's own statements are not part of the digest: they are only there the first time
+  wanted.definition := md5(array_to_string(
+    array(select s from unnest(statements) s where s not like 'alter table%' and s not like 'comment on%'), ';'));
+  select * into before from catchword.collection where name = p_collection;
+  intact := before.name is not null and before.source = p_source
+    and not exists (select from catchword.broken_triggers(p_collection));
+
+  if intact and before.definition = wanted.definition and before.view = wanted.view then
+    perform catchword.write_settings(wanted);
+    return 'unchanged';
+  end if;
+
+  execute format('lock table %s in share row exclusive mode', p_source);
+  if before.name is not null then
+    perform catchword.drop_triggers(p_collection);
+  end if;
+  foreach statement in array statements loop
+    execute statement;
+  end loop;
+  -- triggers that were off, or another table: everything is stale
+  kept := intact and catchword.same_documents(before, wanted);
+  perform catchword.write_collection(wanted, kept);
+  insert into catchword.journal (what, collection, detail) values ('attach', p_collection, p_source::text);
+  return case when before.name is null then 'attached' when kept then 'changed'
+              when intact then 'attached again' else 'repaired' end;
+end $$;
+comment on function catchword.attach is 'makes a table a collection; repeating it changes nothing';
+
+-- The floor is drawn under a lock that waits for writers: a number drawn earlier and committed later would hide behind
+-- it.
+create function catchword.raise_floor(p_collection text) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  table_name text;
+  new_floor bigint;
+begin
+  select catchword.full_name(source) into strict table_name from catchword.collection where name = p_collection;
+  execute format('lock table %s in share mode', table_name);
+  update catchword.collection set floor = nextval('catchword.revision'), floor_view = catchword.view_digest(view)
+   where name = p_collection returning floor into new_floor;
+  return new_floor;
+end $$;
+comment on function catchword.raise_floor
+  is 'makes every document of a collection stale; reindex --all then writes them again';
+
+-- By function, so that triggers of touches that are no longer configured go too.
+create function catchword.drop_triggers(p_collection text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  ours constant text := '^' || p_collection || '_(revision|inserted|updated|deleted|truncated|touch_[0-9]+)$';
+  t record;
+begin
+  for t in
+    select g.tgname, g.tgrelid::regclass as relation
+      from pg_trigger g join pg_proc p on p.oid = g.tgfoid
+     where p.pronamespace = 'catchword'::regnamespace and not g.tgisinternal and p.proname ~ ours
+  loop
+    execute format('drop trigger %I on %s', t.tgname, t.relation);
+  end loop;
+  for t in
+    select p.oid::regprocedure as function from pg_proc p
+     where p.pronamespace = 'catchword'::regnamespace and p.prorettype = 'trigger'::regtype and p.proname ~ ours
+  loop
+    execute format('drop function %s', t.function);
+  end loop;
+end $$;
+comment on function catchword.drop_triggers is 'drops the triggers of a collection and their functions';
+
+create function catchword.detach(p_collection text) returns text
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  col catchword.collection;
+begin
+  select * into col from catchword.collection where name = p_collection;
+  if not found then
+    return 'not attached';
+  end if;
+  perform catchword.drop_triggers(p_collection);
+  delete from catchword.job where collection = p_collection;
+  delete from catchword.dead_job where collection = p_collection;
+  delete from catchword.record where collection = p_collection;
+  delete from catchword.pause where collection = p_collection;
+  delete from catchword.collection where name = p_collection;
+  insert into catchword.journal (what, collection, detail) values ('detach', p_collection, col.source::text);
+  -- not to_regclass: since 16 it takes a number for a name, and the name of a dropped table is its number
+  if not exists (select from pg_catalog.pg_class where oid = col.source) then
+    return 'detached; its table was gone';
+  end if;
+  begin
+    execute format('alter table %s drop column %I', col.source, col.revision_column);
+    return 'detached';
+  exception when dependent_objects_still_exist then
+    return format('detached; %s.%I stays, because a view uses it', col.source, col.revision_column);
+  end;
+end $$;
+comment on function catchword.detach
+  is 'undoes attach: triggers, jobs, dead letters, records and, if nothing uses it, the column';
+
+-- Whether everything that a collection rests on is still there. No row: all is well. Its parts come first.
+
+-- `type` is pg_trigger.tgtype: row 1, before 2, insert 4, delete 8, update 16, truncate 32.
+create function catchword.trigger_problems(p_collection text) returns table (problem text)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  with wanted as (
+    select c.source::oid as relation, t.name, t.type, format('catchword.%I', c.name || t.suffix) as function
+      from catchword.collection c,
+           (values ('zzz_catchword_revision', '_revision', 23), ('catchword_inserted', '_inserted', 4),
+                   ('catchword_updated', '_updated', 16), ('catchword_deleted', '_deleted', 8),
+                   ('catchword_truncated', '_truncated', 34)) as t (name, suffix, type)
+     where c.name = p_collection
+    union all
+    select to_regclass(touch.value ->> 'table')::oid, 'catchword_' || c.name || '_' || touch.n || o.op, o.type,
+           format('catchword.%I', c.name || '_touch_' || touch.n)
+      from catchword.collection c, jsonb_array_elements(c.touches) with ordinality as touch (value, n),
+           (values ('_insert', 4), ('_update', 16), ('_delete', 8), ('_truncate', 34)) as o (op, type)
+     where c.name = p_collection
+  )
+  select case when r.oid is null then format('a table that trigger %s belongs to is gone', w.name)
+              when t.oid is null then format('trigger %s on %s is missing', w.name, r.oid::regclass)
+              when t.tgenabled not in ('O', 'A') then format('trigger %s on %s is disabled', w.name, r.oid::regclass)
+              else format('trigger %s on %s is not the one that catchword made', w.name, r.oid::regclass) end
+    from wanted w
+    left join pg_class r on r.oid = w.relation
+    left join pg_trigger t on t.tgrelid = w.relation and t.tgname = w.name and not t.tgisinternal
+   where r.oid is null or t.oid is null or t.tgenabled not in ('O', 'A')
+      or t.tgfoid is distinct from to_regprocedure(w.function || '()')::oid or t.tgtype <> w.type
+      or t.tgqual is not null or cardinality(t.tgattr::smallint[]) > 0
+  union all
+  select format('trigger %I on %s fires after zzz_catchword_revision', later.name, c.source)
+    from catchword.collection c cross join lateral catchword.later_triggers(c.source) as later (name)
+   where c.name = p_collection
+$$;
+comment on function catchword.trigger_problems is 'what is wrong with the triggers of a collection';
+
+create function catchword.column_problems(p_collection text) returns table (problem text)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  -- the triggers name the key's column, so every write of the application fails until they are made again
+  select case when a.attname is null
+              then format('the key %s.%I is missing, and writes fail; correct key = "…"', c.source, c.key_column)
+              else format('the key %s.%I is of type %s now, and was %s',
+                          c.source, c.key_column, format_type(a.atttypid, null), c.key_type) end
+    from catchword.collection c join pg_class r on r.oid = c.source
+    left join pg_attribute a on a.attrelid = c.source and a.attname = c.key_column
+                            and a.attnum > 0 and not a.attisdropped
+   where c.name = p_collection and format_type(a.atttypid, null) is distinct from c.key_type
+  union all
+  select format('the view %s does not return (key %s, revision bigint, body)', c.view, c.key_type)
+    from catchword.collection c
+   where c.name = p_collection and to_regclass(c.view) is not null
+     and (select count(*) from pg_attribute a
+           where a.attrelid = to_regclass(c.view) and a.attnum > 0 and not a.attisdropped
+             and (a.attname, format_type(a.atttypid, null))
+                 in (('key', c.key_type), ('revision', 'bigint'), ('body', 'json'), ('body', 'jsonb'))) < 3
+  union all
+  select format('the column %s.%I is missing', c.source, c.revision_column)
+    from catchword.collection c join pg_class r on r.oid = c.source
+   where c.name = p_collection and not catchword.has_column(c.source, c.revision_column)
+  union all
+  -- until then every update of it counts
+  select format('the watched column %s.%I is missing', c.source, w.name)
+    from catchword.collection c join pg_class r on r.oid = c.source cross join unnest(c.watch) as w (name)
+   where c.name = p_collection and not catchword.has_column(c.source, w.name)
+  union all
+  select format('the column %s.%I that touches name is missing', n.relation, n.name)
+    from catchword.collection c
+   cross join jsonb_array_elements(c.touches) as t (touch)
+   cross join lateral (select to_regclass(t.touch ->> 'table'), t.touch ->> 'column'
+                       union all select c.source, t.touch ->> 'row_column'
+                       union all select to_regclass(t.touch ->> 'table'), jsonb_array_elements_text(t.touch -> 'watch')
+                      ) as n (relation, name)
+   where c.name = p_collection and exists (select from pg_class r where r.oid = n.relation)
+     and not catchword.has_column(n.relation, n.name)
+$$;
+comment on function catchword.column_problems is 'what is wrong with the columns and the view of a collection';
+
+-- What became of a table after it was attached: statements that name another one write into it, and its triggers do
+-- not fire.
+create function catchword.table_problems(p_collection text) returns table (problem text)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select case when r.relispartition
+              then format('%1$s is a partition now: what is written through %2$s leaves no jobs; '
+                          'run "alter table %2$s detach partition %1$s"', r.oid::regclass, above.name)
+              when above.name is not null
+              then format('%1$s inherits from %2$s now: what is written through %2$s leaves no jobs; '
+                          'run "alter table %1$s no inherit %2$s"', r.oid::regclass, above.name)
+              when below.name is not null
+              then format('%2$s inherits from %1$s now: its rows are seen in %1$s, and leave no jobs; '
+                          'run "alter table %2$s no inherit %1$s"', r.oid::regclass, below.name)
+              else format('%1$s is unlogged now: a crash empties it without a trace; '
+                          'run "alter table %1$s set logged"', r.oid::regclass) end
+    from (select c.source::oid from catchword.collection c where c.name = p_collection
+          union
+          select to_regclass(touch.value ->> 'table')
+            from catchword.collection c, jsonb_array_elements(c.touches) as touch (value)
+           where c.name = p_collection) as w (relation)
+    join pg_class r on r.oid = w.relation
+    left join lateral (select i.inhparent::regclass from pg_inherits i where i.inhrelid = r.oid order by 1 limit 1
+                      ) as above (name) on true
+    left join lateral (select i.inhrelid::regclass from pg_inherits i where i.inhparent = r.oid order by 1 limit 1
+                      ) as below (name) on true
+   where r.relispartition or r.relpersistence <> 'p' or above.name is not null or below.name is not null
+  union all
+  -- while there was a foreign key, a new row of the related table could concern nobody, and its inserts are passed over
+  select format('the foreign key from %s.%I to %s is gone, and new rows of %3$s are passed over',
+                c.source, touch.value ->> 'row_column', touch.value ->> 'table')
+    from catchword.collection c, jsonb_array_elements(c.touches) as touch (value)
+   where c.name = p_collection and touch.value ? 'foreign_key'
+     and case when exists (select from pg_constraint k
+                            where k.conrelid = c.source and k.conname = touch.value ->> 'foreign_key'
+                              and k.contype = 'f' and k.convalidated) then false
+              -- it may only have another name
+              else catchword.foreign_key(c.source, touch.value) is null end
+  union all
+  select format('%s has row security', c.source)
+    from catchword.collection c join pg_class r on r.oid = c.source
+   where c.name = p_collection and r.relrowsecurity
+$$;
+comment on function catchword.table_problems is 'what is wrong with the tables of a collection';
+
+-- The triggers' functions act with the rights of their owner.
+create function catchword.right_problems(p_collection text) returns table (problem text)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select format('the role %s, whose functions the triggers run, may not %s %s, and writes fail; '
+                'run first: grant %2$s on %3$s to %1$s',
+                quote_ident(pg_get_userbyid(p.proowner)), needed.privilege, needed.object)
+    from catchword.collection c
+    join pg_proc p on p.oid = to_regprocedure(format('catchword.%I()', c.name || '_deleted'))
+    cross join (values ('catchword.job', 'insert'), ('catchword.record', 'insert'), ('catchword.record', 'delete'),
+                       ('catchword.record', 'select')) as needed (object, privilege)
+   where c.name = p_collection
+     and not has_table_privilege(p.proowner, to_regclass(needed.object)::oid, needed.privilege)
+  union all
+  select format('the role %s, whose functions the triggers run, may not draw from catchword.revision, and writes fail; '
+                'run first: grant usage on sequence catchword.revision to %1$s',
+                quote_ident(pg_get_userbyid(p.proowner)))
+    from catchword.collection c
+    join pg_proc p on p.oid = to_regprocedure(format('catchword.%I()', c.name || '_revision'))
+   where c.name = p_collection
+     and not (has_sequence_privilege(p.proowner, to_regclass('catchword.revision')::oid, 'usage')
+              and has_schema_privilege(p.proowner, 'catchword', 'usage'))
+$$;
+comment on function catchword.right_problems is 'which rights the owner of a collection''s triggers lacks';
+
+create function catchword.broken_triggers(p_collection text) returns table (problem text)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select problem from catchword.trigger_problems(p_collection)
+  union all
+  select problem from catchword.column_problems(p_collection)
+  union all
+  select problem from catchword.table_problems(p_collection)
+  union all
+  select problem from catchword.right_problems(p_collection)
+  union all
+  select format('%s is not attached', p_collection)
+   where not exists (select from catchword.collection where name = p_collection);
+$$;
+comment on function catchword.broken_triggers
+  is 'what is wrong with the triggers, the columns and the view of a collection; no row: nothing';
+
+revoke execute on all functions in schema catchword from public;

@@ -1,0 +1,403 @@
+-- What the worker and operators do by SQL. The functions that write are security definer, so that a worker's role
+-- needs no right on the application's tables but to read them. Nobody may call them until grants.sql says so.
+
+-- For templates that read the table of a collection: see `fill` in 0002_triggers.sql.
+create function catchword.names_of(p_collection catchword.collection) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select jsonb_build_object(
+    'collection', quote_literal(p_collection.name),
+    'table', catchword.full_name(p_collection.source),
+    'key', catchword.quoted(p_collection.key_column),
+    'key_type', p_collection.key_type,
+    'revision', catchword.quoted(p_collection.revision_column))
+$$;
+comment on function catchword.names_of is 'what the names in a template stand for, of an attached collection';
+
+-- A refusal waits 1, 2, 4, … minutes, at most an hour, each a quarter more or less.
+create function catchword.retry_at(p_refused_before integer) returns timestamptz
+language sql set search_path = pg_catalog, pg_temp as $$
+  select now() + least(interval '1 minute' * 2 ^ p_refused_before, interval '1 hour') * (0.75 + random() / 2)
+$$;
+comment on function catchword.retry_at is 'when a job is due again that is refused now';
+
+-- The first enqueued_at of a bulk: among what is due and was never refused, so that bulks of one priority interleave
+-- one by one.
+create function catchword.bulk_base(p_collection text, p_priority integer) returns timestamptz
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(
+    (select least(enqueued_at, now()) from catchword.job
+      where collection = p_collection and priority = p_priority and name = 'index'
+        and scheduled_at <= now() and attempts = 0
+        and not exists (select from catchword.pause where pause.collection = p_collection)
+      order by enqueued_at, id limit 1),
+    now());
+$$;
+comment on function catchword.bulk_base
+  is 'where a bulk begins in the walk, so that it interleaves with the bulks before it';
+
+-- The default is `priority_live()`, as a number: a default is evaluated with the caller's rights.
+create function catchword.schedule(
+  p_collection text, p_keys text[], p_tag text default 'manual', p_priority integer default 1,
+  p_delay interval default '0'
+) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  type_name text;
+  scheduled bigint;
+begin
+  select key_type into type_name from catchword.collection where name = p_collection;
+  if not found then
+    perform catchword.refuse(format('there is no collection %L', p_collection),
+      'select name from catchword.collection');
+  end if;
+  if p_delay > interval '1 hour' then
+    -- what is due later is taken for the work of a clock that was ahead
+    perform catchword.refuse(format('a delay of %s is longer than an hour', p_delay), 'schedule it when it is due');
+  end if;
+  -- the text of the key's own type: an upper-case uuid or ' 7' would otherwise never meet its row
+  execute format('insert into catchword.job (collection, key, scheduled_at, priority, tag)
+                  select $1, k::%s::text, now() + $3, $4, $5 from unnest($2) as k', type_name)
+    using p_collection, p_keys, p_delay, p_priority, left(p_tag, 100);
+  get diagnostics scheduled = row_count;
+  return scheduled;
+end $$;
+comment on function catchword.schedule is 'schedules keys by hand, from any language';
+
+-- A new number for rows, without writing to them: a trigger of the table would fire, and it is not ours. A row is
+-- locked, a number is drawn under that lock, and the number is recorded: whoever writes the row later draws a higher
+-- one. Rows are locked in the order of their keys; one that somebody else holds is passed over, and the caller meets
+-- it again. It leaves no job: the caller does.
+create function catchword.draw(p_collection text, p_keys text[]) returns text[]
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  col catchword.collection;
+  locked_keys text[];
+begin
+  select * into strict col from catchword.collection where name = p_collection;
+  execute catchword.fill($t$
+    select array(select locked.key::text from (
+      select t.{key} as key from only {table} t
+       where t.{key} = any($1::text[]::{key_type}[])
+       order by t.{key} for no key update skip locked) as locked)$t$, catchword.names_of(col))
+    into locked_keys using p_keys;
+  -- whatever is recorded by now lies below the numbers that are drawn next
+  delete from catchword.record r using (
+    select o.key, o.revision from catchword.record o
+     where o.collection = p_collection and o.key = any(locked_keys) for update skip locked) as older
+   where r.collection = p_collection and r.key = older.key and r.revision = older.revision;
+  insert into catchword.record (collection, key, revision)
+  select p_collection, k, nextval('catchword.revision') from unnest(locked_keys) k;
+  return locked_keys;
+end $$;
+comment on function catchword.draw
+  is 'draws and records a new number for rows; returns the keys of those that it could lock';
+
+create function catchword.touch(p_collection text, p_keys text[]) returns text[]
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  drawn_keys constant text[] := catchword.draw(p_collection, p_keys);
+begin
+  insert into catchword.job (collection, key, priority, tag)
+  select p_collection, k, catchword.priority_live(), 'touch' from unnest(drawn_keys) k;
+  return drawn_keys;
+end $$;
+comment on function catchword.touch
+  is 'gives rows a new version, and a job each; returns the keys of those that it could lock';
+
+create function catchword.rows_of(p_collection text, p_keys text[]) returns text[]
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  col catchword.collection;
+  found_keys text[];
+begin
+  select * into strict col from catchword.collection where name = p_collection;
+  execute catchword.fill(
+    'select array(select t.{key}::text from only {table} t where t.{key} = any($1::text[]::{key_type}[]))',
+    catchword.names_of(col))
+    into found_keys using p_keys;
+  return found_keys;
+end $$;
+comment on function catchword.rows_of is 'of these keys, those that have a row';
+
+-- Rows that could not be locked are touched in a moment, each by a job of its own.
+create function catchword.touch_later(p_collection text, p_keys text[], p_enqueued_at timestamptz default now())
+returns void
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  insert into catchword.job (name, collection, key, enqueued_at, scheduled_at, priority, tag)
+  select 'touch', p_collection, '=' || k, p_enqueued_at, now() + interval '1 second' * (1 + random()),
+         catchword.priority_live(), 'touch'
+    from unnest(p_keys) k
+$$;
+comment on function catchword.touch_later is 'leaves a touch for each of these keys, due in one to two seconds';
+
+-- The column that a touch names; none: the key itself. No column of that name any more: null.
+create function catchword.names_of_touch(p_collection catchword.collection, p_relation text) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select catchword.names_of(p_collection) || jsonb_build_object(
+           'relation', catchword.quoted(attname),
+           -- -1 and not null: a null would make "character" of char(20), and that cuts the value to its first letter
+           'relation_type', format_type(atttypid, -1),
+           'equals', catchword.equality(atttypid))
+    from pg_attribute
+   where attrelid = p_collection.source and attname = coalesce(nullif(p_relation, ''), p_collection.key_column)
+     and attnum > 0 and not attisdropped
+$$;
+comment on function catchword.names_of_touch
+  is 'what the names in a template stand for, of rows that refer to a related table';
+
+-- For an audit: what an open touch will come to. One that fails looks at nobody soon, and one that has come past a key
+-- does not come back.
+create function catchword.touched_soon(p_collection text, p_keys text[]) returns text[]
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  col catchword.collection;
+  open_touches record;
+  names jsonb;
+  reached text[];
+  all_reached text[] := '{}';
+begin
+  if p_keys = '{}' then
+    return '{}';
+  end if;
+  select * into strict col from catchword.collection where name = p_collection;
+  for open_touches in
+    select split_part(key, '=', 1) as relation, nullif(substr(cursor, 2), '') as behind,
+           array_agg(distinct substr(key, position('=' in key) + 1)) as related_values
+      from catchword.job where name = 'touch' and collection = p_collection and attempts = 0 group by 1, 2
+  loop
+    names := catchword.names_of_touch(col, open_touches.relation);
+    if names is not null then
+      execute catchword.fill($t$
+        select array(
+          select t.{key}::text from only {table} t
+           where t.{key} = any($1::text[]::{key_type}[])
+             and t.{relation} {equals} any($2::text[]::{relation_type}[])
+             and ($3 is null or t.{key} > $3::{key_type}))$t$, names)
+        into reached using p_keys, open_touches.related_values, open_touches.behind;
+      all_reached := all_reached || reached;
+    end if;
+  end loop;
+  return all_reached;
+exception when data_exception then
+  -- a value that is not of the column's type: the step that meets it will say so
+  return p_keys;
+end $$;
+comment on function catchword.touched_soon
+  is 'of these keys, those that have a row to which an open touch has not come yet';
+
+-- Worker: one small step of what changes of related tables left behind. Rows are found now, after the change was
+-- committed: a row that was being inserted at that moment is found too. Several touches of one column go together
+-- while their rows fit into one step; a larger one goes alone, behind its cursor. Where even that is too slow, because
+-- no index serves the column, the table is walked in the order of its keys: so each step is bounded, and the last one
+-- comes.
+--
+-- The parts come first: which touches, which rows, what becomes of touches that fail, and the jobs.
+create function catchword.claim_touches(
+  p_collection text,
+  out ids bigint[], out relation text, out related_values text[], out at_cursor text, out since timestamptz
+)
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  first_job record;
+begin
+  select id, key, cursor, enqueued_at into first_job from catchword.job
+   where name = 'touch' and collection = p_collection and scheduled_at <= now()
+   order by enqueued_at, id limit 1 for update skip locked;
+  if not found then
+    return;
+  end if;
+  relation := split_part(first_job.key, '=', 1);
+  at_cursor := first_job.cursor;
+  since := first_job.enqueued_at;
+  if at_cursor is null or at_cursor like '~%' then
+    select array_agg(due.id), array_agg(substr(due.key, length(relation) + 2)) into ids, related_values from (
+      select j.id, j.key from catchword.job j
+       where j.name = 'touch' and j.collection = p_collection and j.scheduled_at <= now()
+         and j.cursor is not distinct from at_cursor and split_part(j.key, '=', 1) = relation
+       order by j.enqueued_at, j.id limit 500 for update skip locked) as due;
+  else
+    ids := array[first_job.id];
+    related_values := array[substr(first_job.key, length(relation) + 2)];
+  end if;
+end $$;
+comment on function catchword.claim_touches is 'the next due touches that can be expanded together; ids is null: none';
+
+create function catchword.find_touched(
+  p_collection catchword.collection, p_relation text, p_values text[], p_walked boolean, p_behind text, p_rows integer,
+  out found_keys text[], out last_key text
+)
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  names constant jsonb := catchword.names_of_touch(p_collection, p_relation);
+begin
+  if names is null then
+    raise exception 'table % has no column %',
+      catchword.full_name(p_collection.source), coalesce(nullif(p_relation, ''), p_collection.key_column);
+  end if;
+  if p_walked then
+    execute catchword.fill($t$
+      select array_agg(page.key order by page.n) filter (where page.refers), (array_agg(page.key order by page.n))[$3]
+        from (select t.{key}::text as key, t.{relation} {equals} any($1::text[]::{relation_type}[]) as refers,
+                     row_number() over (order by t.{key}) as n
+                from only {table} t
+               where ($2 is null or t.{key} > $2::{key_type})
+               order by t.{key} limit $3) as page$t$, names)
+      into found_keys, last_key using p_values, p_behind, p_rows * 10;
+    found_keys := coalesce(found_keys, '{}');
+  else
+    execute catchword.fill($t$
+      select array(
+        select t.{key}::text from only {table} t
+         where t.{relation} {equals} any($1::text[]::{relation_type}[]) and ($2 is null or t.{key} > $2::{key_type})
+         order by t.{key} limit $3)$t$, names)
+      into found_keys using p_values, p_behind, p_rows + 1;
+    last_key := case when cardinality(found_keys) > p_rows then found_keys[p_rows] end;
+    found_keys := found_keys[1:p_rows];
+  end if;
+end $$;
+comment on function catchword.find_touched is 'rows that refer to these values; last_key is null: there are no more';
+
+create function catchword.postpone_touches(p_ids bigint[], p_why text, p_walk boolean) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  update catchword.job
+     set last_error = left(p_why, 300), scheduled_at = now() + interval '5 seconds' * (1 + random()),
+         cursor = case when p_walk then '~' || coalesce(substr(cursor, 2), '') else cursor end
+   where id = any(p_ids);
+$$;
+comment on function catchword.postpone_touches
+  is 'puts touches off by some seconds; p_walk: from now on they walk the table';
+
+create function catchword.refuse_touch(p_id bigint, p_problem text) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  with refused as (
+    update catchword.job
+       set attempts = attempts + 1, last_error = left(p_problem, 300), cursor = coalesce(cursor, '='),
+           scheduled_at = catchword.retry_at(attempts)
+     where id = p_id returning *)
+  insert into catchword.dead_job
+    (id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, last_error,
+     traceparent, cursor, died_at, reason)
+  select id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, last_error,
+         traceparent, cursor, now(), 'refused'
+    from refused where attempts >= 5;
+  delete from catchword.job j using catchword.dead_job d where j.id = p_id and d.id = j.id;
+$$;
+comment on function catchword.refuse_touch is 'pushes a touch back that failed alone; the fifth time it is given up';
+
+create function catchword.finish_touches(p_ids bigint[], p_cursor text) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  delete from catchword.job where id = any(p_ids) and p_cursor is null;
+  update catchword.job set cursor = p_cursor, last_error = null where id = any(p_ids) and p_cursor is not null;
+$$;
+comment on function catchword.finish_touches is 'ends touches, or remembers how far they came';
+
+create function catchword.schedule_touched(p_collection text, p_keys text[], p_live boolean) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  base timestamptz;
+begin
+  if p_live and cardinality(p_keys) <= 1000 then
+    insert into catchword.job (collection, key, priority, tag)
+    select p_collection, k, catchword.priority_live(), 'touch' from unnest(p_keys) k;
+  else
+    base := catchword.bulk_base(p_collection, catchword.priority_part());
+    insert into catchword.job (collection, key, enqueued_at, priority, tag)
+    select p_collection, k, base + n * interval '1 microsecond', catchword.priority_part(), 'touch'
+      from unnest(p_keys) with ordinality as drawn (k, n) order by n;
+  end if;
+end $$;
+comment on function catchword.schedule_touched
+  is 'schedules rows that were touched; those of a large change like a part';
+
+create function catchword.expand_touches(
+  p_collection text, p_rows integer, out jobs integer, out touched integer, out slow text
+)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  col catchword.collection;
+  claimed record;
+  walked boolean;
+  behind text;
+  rows record;
+  drawn_keys text[];
+  problem text;
+begin
+  jobs := 0; touched := 0;
+  select * into strict col from catchword.collection where name = p_collection;
+  select * into claimed from catchword.claim_touches(p_collection);
+  if claimed.ids is null then
+    -- why one waits that was tried, if there is one
+    select last_error into slow from catchword.job
+     where name = 'touch' and collection = p_collection and last_error is not null order by enqueued_at, id limit 1;
+    return;
+  end if;
+  jobs := cardinality(claimed.ids);
+  walked := coalesce(claimed.at_cursor, '') like '~%';
+  behind := nullif(substr(claimed.at_cursor, 2), '');
+
+  begin
+    select * into rows
+      from catchword.find_touched(col, claimed.relation, claimed.related_values, walked, behind, p_rows);
+    if rows.last_key is not null and jobs > 1 and not walked then
+      -- too many together: each alone from here on
+      update catchword.job set cursor = '=' where id = any(claimed.ids);
+      return;
+    end if;
+    drawn_keys := catchword.draw(p_collection, rows.found_keys);
+  exception
+    when query_canceled or lock_not_available or deadlock_detected or serialization_failure then
+      -- nobody's fault: a lock, or more than could be done in the time. It is tried again with fewer rows, and nothing
+      -- is charged
+      get stacked diagnostics slow = message_text;
+      -- out of time with so few rows: it is the finding that is slow
+      perform catchword.postpone_touches(claimed.ids, slow, sqlstate = '57014' and p_rows <= 100);
+      return;
+    when others then
+      -- a value that is not of the column's type, a column that is gone: tried alone, then given up
+      get stacked diagnostics problem = message_text;
+      if jobs > 1 then
+        update catchword.job set cursor = coalesce('=' || behind, '=') where id = any(claimed.ids);
+      else
+        perform catchword.refuse_touch(claimed.ids[1], problem);
+      end if;
+      return;
+  end;
+
+  touched := cardinality(drawn_keys);
+  perform catchword.schedule_touched(p_collection, drawn_keys, claimed.at_cursor is null);
+  if touched < cardinality(rows.found_keys) then
+    perform catchword.touch_later(
+      p_collection, array(select unnest(rows.found_keys) except select unnest(drawn_keys)), claimed.since);
+  end if;
+  perform catchword.finish_touches(claimed.ids, case when walked then '~' else '=' end || rows.last_key);
+end $$;
+comment on function catchword.expand_touches
+  is 'one step: touches rows that refer to changed rows of related tables; slow: it was too much, and why';
+
+-- A number for keys that have a document and no row: the record of a delete that nobody recorded. No lock guards a row
+-- that is not there, so the numbers are drawn first and the rows looked for afterwards: whoever updates a row that
+-- comes later draws a higher number. Were a record above two numbers of one row, two documents would have one version.
+create function catchword.record_gone(p_collection text, p_keys text[]) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  col catchword.collection;
+  gone_keys text[];
+  numbers bigint[];
+  recorded bigint;
+begin
+  select * into strict col from catchword.collection where name = p_collection;
+  select array_agg(k), array_agg(nextval('catchword.revision') + 1) into gone_keys, numbers
+    from (select distinct unnest(p_keys)) as gone (k);
+  execute catchword.fill($t$
+    insert into catchword.record (collection, key, revision)
+    select {collection}, gone.key, gone.revision
+      from (select g.key, g.revision, {fits} as fits from unnest($1, $2) as g (key, revision)) as gone
+     where not exists (select from only {table} t where t.{key} = case when gone.fits then gone.key::{key_type} end)$t$,
+    catchword.names_of(col) || jsonb_build_object('fits', catchword.key_condition(col.key_type, 'g.key')))
+    using gone_keys, numbers;
+  get diagnostics recorded = row_count;
+  return recorded;
+end $$;
+comment on function catchword.record_gone is 'records a new number for keys that have no row';
+
+revoke execute on all functions in schema catchword from public;

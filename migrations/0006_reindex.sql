@@ -1,0 +1,352 @@
+-- Reindex schedules jobs and indexes nothing itself. One function makes the query for a scope; identifiers are quoted
+-- here, values are bound.
+
+create table catchword.reindex (
+  id          bigint generated always as identity primary key,
+  collection  text not null references catchword.collection (name) on delete cascade,
+  scope       text,
+  value       text,
+  period_from timestamptz,
+  period_to   timestamptz,
+  keys        text[],
+  hidden      boolean not null,
+  anew        boolean not null,
+  priority    integer not null,
+  tag         text not null,
+  base        timestamptz not null,
+  view        text,
+  cursor      text,
+  scheduled   bigint not null default 0,
+  started_at  timestamptz not null default now(),
+  started_by  text not null default session_user,
+  finished_at timestamptz
+);
+comment on table  catchword.reindex is 'each reindex and how far it came; an unfinished one can be resumed';
+comment on column catchword.reindex.id is 'names it on the command line';
+comment on column catchword.reindex.collection is 'what is reindexed';
+comment on column catchword.reindex.scope is 'the scope''s name, if it has one';
+comment on column catchword.reindex.value is 'the scope''s value';
+comment on column catchword.reindex.period_from is 'beginning of the period, included';
+comment on column catchword.reindex.period_to is 'end of the period, excluded';
+comment on column catchword.reindex.keys is 'the keys that were named one by one';
+comment on column catchword.reindex.hidden is 'also keys that the view does not return';
+comment on column catchword.reindex.anew is 'write every document again, even where both sides agree';
+comment on column catchword.reindex.priority is 'of its jobs: 100 part, 1000 whole';
+comment on column catchword.reindex.tag is 'of its jobs';
+comment on column catchword.reindex.base is 'enqueued_at of its first job; fixed once, so that bulks interleave';
+comment on column catchword.reindex.view is 'everything: the collection''s floor_view when it began';
+comment on column catchword.reindex.cursor is 'the last key scheduled';
+comment on column catchword.reindex.scheduled is 'how many so far';
+comment on column catchword.reindex.started_at is 'when it was asked for';
+comment on column catchword.reindex.started_by is 'by whom';
+comment on column catchword.reindex.finished_at is 'when its last job was scheduled';
+
+create function catchword.reindex_column(p_collection catchword.collection, p_column text) returns pg_attribute
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  att pg_attribute;
+begin
+  select * into att from pg_attribute
+   where attrelid = p_collection.source and attname = p_column and attnum > 0 and not attisdropped;
+  if not found then
+    perform catchword.refuse(format('table %s has no column %L any more', p_collection.source, p_column),
+      'correct the configuration, then run: catchword migrate');
+  end if;
+  return att;
+end $$;
+comment on function catchword.reindex_column is 'the column that a scope or a period names; refuses one that is gone';
+
+-- The id of a document that cannot be a key is recorded as gone too, when an audit found it.
+create function catchword.key_condition(p_type text, p_name text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select format(case p_type
+    when 'text' then 'true'
+    when 'uuid' then $q$%s ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'$q$
+    when 'integer' then $q$case when %1$s ~ '^-?[0-9]{1,10}$'
+                                then %1$s::numeric between -2147483648 and 2147483647 else false end$q$
+    else $q$case when %1$s ~ '^-?[0-9]{1,19}$'
+                 then %1$s::numeric between -9223372036854775808 and 9223372036854775807 else false end$q$ end, p_name)
+$$;
+comment on function catchword.key_condition is 'the condition in SQL under which a text is a key of this type';
+
+-- $1 value, $2 from, $3 to, $4 keys, $5 cursor
+create function catchword.reindex_query(r catchword.reindex) returns text
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  col catchword.collection;
+  names jsonb;
+  att pg_attribute;
+  conditions text := '';
+begin
+  select * into strict col from catchword.collection where name = r.collection;
+  names := catchword.names_of(col);
+  if r.keys is not null and r.hidden then
+    -- keys named one by one are taken as they are, also where the row is gone
+    return catchword.fill(
+      'select k::{key_type} as key from unnest($4) as k where ($5 is null or k::{key_type} > $5::{key_type})', names);
+  end if;
+  if r.scope is not null then
+    -- a column that is gone must not mean "no condition", which would be everything
+    att := catchword.reindex_column(col, col.scopes ->> r.scope);
+    -- -1 and not null: a null would make "character" of char(20), and that cuts the value to its first letter
+    conditions := conditions || format(' and t.%I %s $1::%s',
+      att.attname, catchword.equality(att.atttypid), format_type(att.atttypid, -1));
+  end if;
+  if r.period_from is not null then
+    att := catchword.reindex_column(col, col.period);
+    -- a column without a zone is read as UTC, whatever the session's zone
+    conditions := conditions || format(' and t.%1$I >= $2%2$s and t.%1$I < $3%2$s', att.attname,
+      case when att.atttypid = 'timestamptz'::regtype then '' else ' at time zone ''utc''' end);
+  end if;
+  if r.keys is not null then
+    conditions := conditions || format(' and t.%I = any($4::%s[])', col.key_column, col.key_type);
+  end if;
+  if not r.hidden then
+    conditions := conditions || format(' and exists (select from %s v where v.key = t.%I)', col.view, col.key_column);
+  elsif r.scope is null and r.period_from is null then
+    -- everything: also what is recorded, since a restore can leave the document of a deleted row alive
+    return catchword.fill($t$
+      select t.{key} as key from only {table} t where ($5 is null or t.{key} > $5::{key_type})
+      union
+      select d.key
+        from (select case when {fits} then r.key::{key_type} end as key
+                from catchword.record r where r.collection = {collection}) as d
+       where d.key is not null and ($5 is null or d.key > $5::{key_type})$t$,
+      names || jsonb_build_object('fits', catchword.key_condition(col.key_type, 'r.key')));
+  end if;
+  return catchword.fill(
+    'select t.{key} as key from only {table} t where ($5 is null or t.{key} > $5::{key_type})', names) || conditions;
+end $$;
+comment on function catchword.reindex_query is 'the query for the keys of a reindex';
+
+create function catchword.check_reindex(
+  p_collection text, p_scope text, p_value text, p_from timestamptz, p_to timestamptz, p_keys text[]
+) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  col catchword.collection;
+begin
+  select * into col from catchword.collection where name = p_collection;
+  if not found then
+    perform catchword.refuse(format('there is no collection %L', p_collection),
+      coalesce('there is ' || (select string_agg(name, ', ' order by name) from catchword.collection),
+               'attach one: catchword migrate'));
+  elsif num_nonnulls(p_scope, coalesce(p_from, p_to), p_keys) > 1 then
+    perform catchword.refuse('one scope, one period or one list of keys at a time', 'make several reindexes of it');
+  elsif p_scope is not null and not col.scopes ? p_scope then
+    perform catchword.refuse(format('collection %s has no scope %L', p_collection, p_scope),
+      coalesce('it has ' || (select string_agg(s, ', ' order by s) from jsonb_object_keys(col.scopes) s), 'it has none')
+      || '; a new one is written into the configuration, scopes = { user = "userid" }, and then: catchword migrate');
+  elsif (p_scope is null) <> (p_value is null) then
+    perform catchword.refuse('a scope goes with a value', 'give both');
+  elsif (p_from is null) <> (p_to is null) or p_from >= p_to then
+    perform catchword.refuse('a period has a beginning and a later end', 'give the earlier time first');
+  elsif p_from is not null and col.period is null then
+    perform catchword.refuse(format('collection %s has no period', p_collection),
+      'name its column in the configuration, period = "updated", then run: catchword migrate');
+  elsif p_keys is not null and cardinality(p_keys) = 0 then
+    perform catchword.refuse('no key is named', 'name one at least');
+  end if;
+end $$;
+comment on function catchword.check_reindex is 'refuses what cannot be asked for together, or is not configured';
+
+-- A value that the column cannot hold is a mistake of whoever asked, and the refusal says so.
+create function catchword.check_scope(p_collection catchword.collection, p_scope text, p_value text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  att constant pg_attribute := catchword.reindex_column(p_collection, p_collection.scopes ->> p_scope);
+  type_name constant text := format_type(att.atttypid, -1);
+begin
+  execute format('select $1::%s', type_name) using p_value;
+exception when data_exception then
+  perform catchword.refuse(
+    format('%L cannot be a value of %s: the column %I is of type %s', p_value, p_scope, att.attname, type_name),
+    'write a value of that type');
+end $$;
+comment on function catchword.check_scope is 'refuses a value that is not of the type of a scope''s column';
+
+create function catchword.check_period(p_collection catchword.collection) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  att constant pg_attribute := catchword.reindex_column(p_collection, p_collection.period);
+begin
+  if att.atttypid not in ('timestamptz'::regtype, 'timestamp'::regtype, 'date'::regtype) then
+    perform catchword.refuse(format('the period %I is of type %s', att.attname, format_type(att.atttypid, -1)),
+      'name a column of type timestamptz, timestamp or date in the configuration, then run: catchword migrate');
+  end if;
+end $$;
+comment on function catchword.check_period is 'refuses a period whose column is no time';
+
+create function catchword.canonical_keys(p_collection catchword.collection, p_keys text[]) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  canonical text[];
+  problem text;
+begin
+  begin
+    execute format('select array(select distinct k::%s::text from unnest($1) as k)', p_collection.key_type)
+      into canonical using p_keys;
+  exception when data_exception then
+    get stacked diagnostics problem = message_text;
+    perform catchword.refuse(
+      format('not a key of %s, whose keys are of type %s: %s', p_collection.name, p_collection.key_type, problem),
+      case p_collection.key_type
+        when 'uuid' then 'write 01234567-89ab-cdef-0123-456789abcdef' else 'write a whole number' end);
+  end;
+  if exists (select from unnest(canonical) as k where octet_length(k) not between 1 and 512) then
+    perform catchword.refuse('a key has from 1 to 512 bytes', 'Elasticsearch takes no others; correct the key');
+  end if;
+  return canonical;
+end $$;
+comment on function catchword.canonical_keys is 'keys as the text of their own type, each once; refuses what is no key';
+
+create function catchword.reindex_start(
+  p_collection text, p_scope text default null, p_value text default null,
+  p_from timestamptz default null, p_to timestamptz default null, p_keys text[] default null,
+  p_hidden boolean default false, p_anew boolean default false, p_tag text default null
+) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  col catchword.collection;
+  whole constant boolean := p_scope is null and p_from is null and p_keys is null;
+  bulk_priority constant integer := case when whole then catchword.priority_whole() else catchword.priority_part() end;
+  usual_tag constant text := 'reindex.' || coalesce(
+    p_scope, case when p_keys is not null then 'ids' when p_from is not null then 'between' else 'all' end);
+  canonical text[];
+  new_id bigint;
+begin
+  perform catchword.check_reindex(p_collection, p_scope, p_value, p_from, p_to, p_keys);
+  select * into strict col from catchword.collection where name = p_collection;
+  if p_scope is not null then
+    perform catchword.check_scope(col, p_scope, p_value);
+  elsif p_from is not null then
+    perform catchword.check_period(col);
+  elsif p_keys is not null then
+    canonical := catchword.canonical_keys(col, p_keys);
+  end if;
+
+  if whole and p_anew then
+    perform catchword.raise_floor(p_collection);
+  end if;
+  insert into catchword.reindex
+    (collection, scope, value, period_from, period_to, keys, hidden, anew, priority, tag, base, view)
+  values (p_collection, p_scope, p_value, p_from, p_to, canonical, p_hidden, p_anew, bulk_priority,
+          left(coalesce(nullif(p_tag, ''), usual_tag), 100), catchword.bulk_base(p_collection, bulk_priority),
+          (select floor_view from catchword.collection where whole and name = p_collection))
+  returning id into new_id;
+  return new_id;
+end $$;
+comment on function catchword.reindex_start
+  is 'writes down what is to be reindexed; reindex_chunk then does it piece by piece';
+
+create function catchword.reindex_count(p_id bigint) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  r catchword.reindex;
+  counted bigint;
+begin
+  select * into strict r from catchword.reindex where id = p_id;
+  execute format('select count(*) from (%s) as picked', catchword.reindex_query(r))
+    into counted using r.value, r.period_from, r.period_to, r.keys, r.cursor;
+  return counted;
+end $$;
+comment on function catchword.reindex_count is 'how many keys a reindex still has to schedule';
+
+create function catchword.reindex_chunk(p_id bigint, p_limit integer default 10000) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  r catchword.reindex;
+  picked_keys text[];
+  picked bigint;
+begin
+  if p_limit is null or p_limit < 1 then
+    perform catchword.refuse('a chunk has at least one key', 'give a number above 0');
+  end if;
+  -- two that resume the same reindex take turns
+  select * into r from catchword.reindex where id = p_id for update;
+  if not found then
+    perform catchword.refuse(format('there is no reindex %s', p_id),
+      'select id, collection, scope, value from catchword.reindex');
+  elsif r.finished_at is not null then
+    return 0;
+  end if;
+  -- in the order of the key's own type, which the cursor goes by: as text, 10 comes before 9
+  execute format('select array(select picked.key::text from (%s order by key limit $6) as picked order by picked.key)',
+                 catchword.reindex_query(r))
+    into picked_keys using r.value, r.period_from, r.period_to, r.keys, r.cursor, p_limit;
+  picked := cardinality(picked_keys);
+  if r.anew and r.priority < catchword.priority_whole() then
+    -- a row that somebody holds is given its number in a moment
+    perform catchword.touch_later(r.collection, catchword.rows_of(r.collection, array(
+      select unnest(picked_keys) except select unnest(catchword.draw(r.collection, picked_keys)))));
+  end if;
+  -- also where there is no row: then its absence is what is looked at
+  insert into catchword.job (collection, key, enqueued_at, priority, tag)
+  select r.collection, k, r.base + (r.scheduled + n) * interval '1 microsecond', r.priority, r.tag
+    from unnest(picked_keys) with ordinality as t (k, n) order by n;
+  update catchword.reindex
+     set scheduled = scheduled + picked, cursor = coalesce(picked_keys[picked], cursor),
+         finished_at = case when picked < p_limit then now() end
+   where id = p_id;
+  if picked < p_limit then
+    -- every document is now at the floor at least, or has a job: none is left of an older definition of the view
+    update catchword.collection set filled_view = r.view
+     where name = r.collection and r.view is not null and filled_view is distinct from r.view;
+    insert into catchword.journal (who, what, collection, detail, count)
+    values (r.started_by, 'reindex', r.collection,
+            concat_ws(' ', r.tag, r.value, case when r.anew then 'anew' end), r.scheduled + picked);
+  end if;
+  return picked;
+end $$;
+comment on function catchword.reindex_chunk
+  is 'schedules the next keys of a reindex; fewer than asked for: it was the last chunk';
+
+create function catchword.reindex(
+  p_collection text, p_scope text default null, p_value text default null,
+  p_from timestamptz default null, p_to timestamptz default null, p_keys text[] default null,
+  p_hidden boolean default false, p_anew boolean default false, p_tag text default null
+) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  new_id bigint;
+  total bigint;
+begin
+  new_id := catchword.reindex_start(p_collection, p_scope, p_value, p_from, p_to, p_keys, p_hidden, p_anew, p_tag);
+  loop
+    exit when catchword.reindex_chunk(new_id, 10000) < 10000;
+  end loop;
+  select scheduled into total from catchword.reindex where id = new_id;
+  return total;
+end $$;
+comment on function catchword.reindex
+  is 'schedules a scope in the caller''s one transaction; for large ones: reindex_start, then call run_reindex';
+
+create function catchword.reindex_goes_on(p_id bigint, p_chunk integer) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  -- rows that draw a number are locked until the commit, and their writers wait: fewer at a time
+  size constant integer := coalesce(
+    p_chunk,
+    (select case when anew and priority < catchword.priority_whole() then 2500 else 10000 end
+       from catchword.reindex where id = p_id),
+    1);
+begin
+  return catchword.reindex_chunk(p_id, size) >= size;
+end $$;
+comment on function catchword.reindex_goes_on is 'schedules the next keys of a reindex; false: they were the last';
+
+-- A procedure can commit: each chunk its own short transaction, however large the scope. One that commits cannot have
+-- a path of its own, so there is nothing in it that is looked up.
+create procedure catchword.run_reindex(p_id bigint, p_chunk integer default null)
+language plpgsql as $$
+begin
+  while catchword.reindex_goes_on(p_id, p_chunk) loop
+    commit;
+  end loop;
+end $$;
+comment on procedure catchword.run_reindex
+  is 'schedules a reindex chunk by chunk, committing in between; harmless to repeat';
+
+-- nobody calls a function of this schema without a grant: see grants.sql
+revoke execute on all functions in schema catchword from public;
+revoke execute on procedure catchword.run_reindex from public;

@@ -1,0 +1,402 @@
+-- What a worker asks at each tick, in one question: an idle one costs the server next to nothing, however many
+-- collections there are.
+
+create table catchword.worker (
+  id          uuid primary key,
+  host        text not null,
+  version     text not null,
+  collections text[] not null,
+  blocked     jsonb not null default '{}',
+  breaker     text not null default 'closed',
+  started_at  timestamptz not null default now(),
+  seen_at     timestamptz not null default now(),
+  passed_at   timestamptz,
+  trouble     text
+);
+comment on table  catchword.worker is 'one row per worker, renewed at each tick';
+comment on column catchword.worker.id is 'drawn when the worker starts';
+comment on column catchword.worker.host is 'where it runs';
+comment on column catchword.worker.version is 'of the binary';
+comment on column catchword.worker.collections is 'what it serves';
+comment on column catchword.worker.blocked is 'collections it cannot work on, and why';
+comment on column catchword.worker.breaker is 'closed, or why and since when requests to Elasticsearch are held back';
+comment on column catchword.worker.started_at is 'when it started';
+comment on column catchword.worker.seen_at is 'its last heartbeat';
+comment on column catchword.worker.passed_at is 'when a pass of it last succeeded';
+comment on column catchword.worker.trouble is 'what its last tick failed of; null: it did not';
+
+-- Whether work moves, whatever the cause: judged by progress, by a clock that no postponement moves. A tick that sees
+-- due jobs makes the row, or a batch of which everything failed; whoever settles, writes or buries deletes it. So a
+-- row that grows old means that ticks saw work and nothing of it moved. To be refused is not to move: where everything
+-- is refused, the view or the mapping is at fault.
+create table catchword.standstill (
+  collection text primary key,
+  since      timestamptz not null default now(),
+  why        text
+);
+comment on table  catchword.standstill
+  is 'collections with due jobs of which none has moved since; no row: work moves, or there is none';
+comment on column catchword.standstill.collection is 'whose jobs';
+comment on column catchword.standstill.since is 'when a tick first saw due jobs after the last one moved';
+comment on column catchword.standstill.why is 'what a worker knows of the reason';
+
+-- How fresh search was: the changes that the loop saw in Elasticsearch, by the minute, and how many of them later than
+-- the objective says. `catchword check` judges burn rates from it without Prometheus. Counted by the statement that
+-- settles, so it costs no round trip, and each session has a row of its own, so no batch waits for another's count.
+create table catchword.freshness (
+  minute     timestamptz not null,
+  collection text not null,
+  session    integer not null,
+  changes    bigint not null constraint freshness_counts_something check (changes > 0),
+  slow       bigint not null constraint freshness_slow_are_some check (slow between 0 and changes),
+  primary key (minute, collection, session)
+);
+comment on table  catchword.freshness is 'changes seen in Elasticsearch, by the minute; kept for two days';
+comment on column catchword.freshness.minute is 'the minute in which their jobs were settled';
+comment on column catchword.freshness.collection is 'whose changes';
+comment on column catchword.freshness.session is 'the process id of the session that settled them';
+comment on column catchword.freshness.changes is 'live writes whose job was settled by a look; bulks do not count';
+comment on column catchword.freshness.slow is 'those among them that were seen over 300 seconds after the write';
+
+-- The canary: one row of catchword's own that workers change each minute and watch until search shows it. It is
+-- attached like any table, so it goes the whole way, and there is a signal of freshness where nobody writes.
+create table catchword.canary (
+  id                 integer primary key default 1 constraint canary_is_one check (id = 1),
+  beat               bigint not null default 0,
+  changed_at         timestamptz not null default '-infinity',
+  catchword_revision bigint
+);
+comment on table  catchword.canary is 'one row that workers change each minute, to see it through to search';
+comment on column catchword.canary.id is 'holds the table to one row';
+comment on column catchword.canary.beat is 'how often it was changed';
+comment on column catchword.canary.changed_at is 'when it was last changed';
+comment on column catchword.canary.catchword_revision is 'catchword: revision';
+insert into catchword.canary default values;
+
+create view catchword.canary_document as
+select id as key, catchword_revision as revision, json_build_object('beat', beat) as body from catchword.canary;
+comment on view catchword.canary_document is 'the canary''s document';
+comment on column catchword.canary_document.key is 'always 1';
+comment on column catchword.canary_document.revision is 'of the row';
+comment on column catchword.canary_document.body is 'the beat';
+
+-- However many workers there are, one of them changes it each minute: the others wait for its lock and find it changed.
+create function catchword.stir_canary() returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  stirred bigint;
+begin
+  perform set_config('catchword.tag', 'canary', true), set_config('catchword.delay', '0', true);
+  update catchword.canary set beat = beat + 1, changed_at = now()
+   where changed_at < now() - interval '55 seconds'
+  returning catchword_revision into stirred;
+  return stirred;
+end $$;
+comment on function catchword.stir_canary
+  is 'changes the canary and returns its revision; null: somebody did within the minute';
+
+create function catchword.problems(
+  p_collection text, p_table text, p_key text, p_view text,
+  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
+) returns table (problem text)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select problem from catchword.broken_triggers(p_collection)
+  union all
+  -- a name that this session cannot resolve proves nothing: it may have another search_path than the migrator
+  select format('the configuration says %s, and the collection was attached with %s', said, attached)
+    from catchword.collection c,
+         lateral (values (format('table = %s', p_table), c.source::text, catchword.named(p_table, p_path) <> c.source),
+                         (format('key = %s', p_key), c.key_column::text, p_key <> c.key_column),
+                         (format('view = %s', p_view), c.view, catchword.named(p_view, p_path) <> to_regclass(c.view))
+                 ) as named (said, attached, differs)
+   where c.name = p_collection and differs
+$$;
+comment on function catchword.problems
+  is 'what is wrong with what the promises rest on, and whether the configuration still names it; no row: nothing';
+
+-- Nothing is held up by it: what is attached goes on as it was. Both sides of `touches` are compared with their tables
+-- looked up, and a name that this session cannot resolve proves nothing.
+create function catchword.unmigrated(p_collection text, p_said jsonb, p_path text) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  with attached as (
+    select array(select w from unnest(c.watch) as w order by w) as watch,
+           array(select t - 'table' - 'foreign_key' || jsonb_build_object('oid', to_regclass(t ->> 'table')::oid::text)
+                   from jsonb_array_elements(c.touches) as t order by 1) as touches,
+           array(select to_regclass(u) from unnest(c.unwatched) as u order by 1) as unwatched,
+           c.delay_seconds, c.scopes, c.period, c.revision_column
+      from catchword.collection c where c.name = p_collection
+  ),
+  said as (
+    select array(select w from jsonb_array_elements_text(p_said -> 'watch') as w order by w) as watch,
+           array(select t - 'table' || jsonb_build_object('oid', catchword.named(t ->> 'table', p_path)::oid::text)
+                   from jsonb_array_elements(p_said -> 'touches') as t order by 1) as touches,
+           (select coalesce(bool_and(catchword.named(t ->> 'table', p_path) is not null), true)
+              from jsonb_array_elements(p_said -> 'touches') as t) as touches_known,
+           array(select catchword.named(u, p_path)
+                   from jsonb_array_elements_text(p_said -> 'unwatched') as u order by 1) as unwatched,
+           (p_said ->> 'delay')::integer as delay_seconds, p_said -> 'scopes' as scopes, p_said ->> 'period' as period,
+           p_said ->> 'revision' as revision_column
+  )
+  select array(
+    select named.what
+      from attached a, said s,
+           lateral (values
+             ('touches', s.touches_known and a.touches is distinct from s.touches),
+             ('watch', a.watch is distinct from s.watch),
+             ('delay', a.delay_seconds <> s.delay_seconds),
+             ('scopes', a.scopes is distinct from s.scopes),
+             ('period', a.period is distinct from s.period),
+             ('revision', a.revision_column <> s.revision_column),
+             ('unwatched', array_position(s.unwatched, null) is null and a.unwatched is distinct from s.unwatched)
+           ) as named (what, differs)
+     where named.differs)
+$$;
+comment on function catchword.unmigrated
+  is 'settings that the configuration has otherwise than the collection was attached with';
+
+-- A table below the view whose changes nobody is told of.
+create function catchword.unwatched_tables(p_collection catchword.collection, p_reads oid[]) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  with told (relation) as (
+    select p_collection.source
+    union all
+    select to_regclass(t.value ->> 'table') from jsonb_array_elements(p_collection.touches) as t (value)
+    union all
+    select to_regclass(u.name) from unnest(p_collection.unwatched) as u (name)
+  )
+  select array(
+    select catchword.full_name(r.read) as name
+      from unnest(p_reads) as r (read) join pg_class k on k.oid = r.read
+     where r.read <> all (select relation from told where relation is not null)
+     order by name)
+$$;
+comment on function catchword.unwatched_tables
+  is 'which of the tables that a view reads are neither watched nor waived';
+
+-- A column that documents show and whose changes are passed over; one that is generated changes with those it is made
+-- of.
+create function catchword.unwatched_columns(p_collection catchword.collection, p_columns text[]) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  with shown as (
+    select a.attrelid, a.attname as name from pg_attribute a
+     where format('%s.%s', a.attrelid, a.attnum) = any(p_columns) and a.attgenerated = ''
+       and a.attrelid = any(array(select split_part(c, '.', 1)::oid from unnest(p_columns) as c))
+  ),
+  -- related tables of which each touch has a list of its own
+  related as (
+    select t.value ->> 'table' as name, array_agg(t.value ->> 'column') || array_agg(w.watched) as watched
+      from jsonb_array_elements(p_collection.touches) as t (value)
+      left join lateral jsonb_array_elements_text(t.value -> 'watch') as w (watched) on true
+     group by 1 having bool_and(jsonb_array_length(coalesce(t.value -> 'watch', '[]')) > 0)
+  )
+  select array(select s.name::text from shown s
+                where s.attrelid = p_collection.source and cardinality(p_collection.watch) > 0
+                  and s.name <> all (p_collection.watch
+                                     || array[p_collection.key_column, p_collection.revision_column]::text[])
+                order by s.name)
+         || array(select format('%s.%I', r.name, s.name) from related r join shown s on s.attrelid = to_regclass(r.name)
+                   where s.name <> all (r.watched)
+                   order by 1)
+$$;
+comment on function catchword.unwatched_columns
+  is 'columns that a view reads and whose changes are passed over, because watch lacks them';
+
+-- Names are quoted by Postgres itself. A table or view that is gone yields null, which is an error and never "no rows".
+create function catchword.attached(
+  p_names text[], p_tables text[], p_keys text[], p_views text[], p_said jsonb[],
+  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
+) returns table (
+  name text, key_type text, targets text[], period text, table_name text, key_name text, revision_name text,
+  period_name text, view_name text, view_exists boolean, paused text, problems text[], unmigrated text[],
+  view_changed boolean, rebuilding boolean, installation uuid, unwatched text[], unwatched_columns text[], copy_of text,
+  was_broken boolean
+)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select c.name, c.key_type, c.targets, c.period::text,
+         catchword.full_name(c.source),
+         format('%I', c.key_column),
+         format('%I', c.revision_column),
+         -- a column without a zone is read as UTC, whatever the session's zone
+         (select format(case when a.atttypid = 'timestamptz'::regtype then 't.%I'
+                             else '(t.%I::timestamp at time zone ''utc'')' end, a.attname)
+            from pg_attribute a
+           where a.attrelid = c.source and a.attname = c.period and a.attnum > 0 and not a.attisdropped),
+         c.view,
+         to_regclass(c.view) is not null,
+         (select format('since %s by %s: %s',
+                        to_char(p.since at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'), p.by, p.reason)
+            from catchword.pause p where p.collection = c.name),
+         array(select f.problem from catchword.problems(c.name, said.source, said.key, said.view, p_path) f),
+         catchword.unmigrated(c.name, said.settings, p_path),
+         not catchword.same_view(c.filled_view, facts.digest),
+         -- a copy leaves the original's indices alone
+         original.name is null
+           and exists (select from catchword.rebuild b where b.collection = c.name and b.finished_at is null),
+         (select i.id from catchword.installation i),
+         catchword.unwatched_tables(c, facts.reads),
+         catchword.unwatched_columns(c, facts.columns),
+         original.name,
+         c.broken_at is not null
+    from catchword.collection c
+    join unnest(p_names, p_tables, p_keys, p_views, p_said) as said (name, source, key, view, settings)
+      on said.name = c.name
+    cross join lateral catchword.view_facts(c.view) as facts
+    cross join (select catchword.copy_of() offset 0) as original (name)
+$$;
+comment on function catchword.attached
+  is 'these collections as they are attached now, for a configuration that says so of them';
+
+-- What its triggers rest on was broken, or is whole again. Nobody knows what was written meanwhile: an audit finds it.
+create function catchword.note_broken(p_collection text, p_broken boolean) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if p_broken then
+    update catchword.collection set broken_at = now() where name = p_collection and broken_at is null;
+  else
+    update catchword.collection set broken_at = null where name = p_collection and broken_at is not null;
+    if found then
+      perform catchword.ask_audit(p_collection, false, 'was broken');
+    end if;
+  end if;
+end $$;
+comment on function catchword.note_broken
+  is 'remembers that a collection is broken; when it is not any more, asks for an audit';
+
+-- In the order of their names, and never waiting: two workers that say it at once must not lock each other out.
+create function catchword.note_moved(p_collections text[]) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  delete from catchword.standstill
+   where collection in (
+     select s.collection from catchword.standstill s
+      where s.collection = any(p_collections) order by s.collection for update skip locked);
+$$;
+comment on function catchword.note_moved is 'jobs of these collections were settled, written or buried';
+
+-- A worker that vanished is forgotten after a day: until then its absence is worth seeing.
+create function catchword.renew_worker(
+  p_id uuid, p_host text, p_version text, p_collections text[], p_blocked jsonb, p_breaker text, p_passed boolean,
+  p_trouble text, p_moved text[], p_stood jsonb
+) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  delete from catchword.worker where seen_at < now() - interval '1 day' and id <> p_id;
+  insert into catchword.worker (id, host, version, collections, blocked, breaker, passed_at, trouble)
+  values (p_id, p_host, p_version, p_collections, p_blocked, p_breaker, case when p_passed then now() end, p_trouble)
+  on conflict (id) do update
+     set collections = excluded.collections, blocked = excluded.blocked, breaker = excluded.breaker,
+         seen_at = now(), trouble = excluded.trouble,
+         passed_at = coalesce(excluded.passed_at, worker.passed_at);
+  select catchword.note_moved(p_moved) where p_moved <> '{}';
+  insert into catchword.standstill (collection, why)
+  select stood.key, nullif(stood.value, '') from jsonb_each_text(p_stood) as stood order by stood.key
+  on conflict (collection) do update set why = excluded.why where standstill.why is distinct from excluded.why;
+$$;
+comment on function catchword.renew_worker
+  is 'a worker''s heartbeat; p_stood: collections of which jobs were claimed and none moved, and why';
+
+-- Postgres' clock was ahead for a moment: what was scheduled then would be due in a day, and would stand behind
+-- everybody until then. No job is made in the future, and the longest wait is a push-back of 75 minutes. Found at the
+-- end of each priority, so that it costs nothing where there is none.
+create function catchword.bring_back(p_collections text[]) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  ids bigint[];
+begin
+  with recursive priorities (collection, priority) as (
+    select c.name, (select min(j.priority) from catchword.job j where j.collection = c.name)
+      from unnest(p_collections) as c (name)
+    union all
+    select p.collection,
+           (select min(j.priority) from catchword.job j where j.collection = p.collection and j.priority > p.priority)
+      from priorities p where p.priority is not null
+  ),
+  ahead as (
+    select j.id
+      from priorities p
+     cross join lateral (select id from catchword.job
+                          where job.collection = p.collection and job.priority = p.priority
+                            and enqueued_at > now() + interval '5 minutes'
+                          order by enqueued_at, id limit 1000 for update skip locked) as j
+     where p.priority is not null
+    union
+    select j.id
+      from unnest(p_collections) as c (name)
+     cross join lateral (select id from (select id, scheduled_at from catchword.job where job.collection = c.name
+                                          order by priority, enqueued_at, id limit 1000) as first
+                          where scheduled_at > now() + interval '2 hours') as j
+  )
+  select coalesce(array_agg(id), '{}') into ids from ahead;
+  if cardinality(ids) > 0 then
+    update catchword.job set enqueued_at = least(enqueued_at, now()), scheduled_at = now() where id = any(ids);
+    insert into catchword.journal (who, what, detail, count)
+    values ('catchword', 'bring back', 'jobs were dated in the future: Postgres'' clock was ahead', cardinality(ids));
+  end if;
+  return cardinality(ids);
+end $$;
+comment on function catchword.bring_back
+  is 'makes jobs due that were scheduled while Postgres'' clock was ahead; returns how many';
+
+-- The beginning of a tick: which server this is, what is due, a heartbeat. If nothing is due, the tick ends here.
+-- The settings are those of a claim, and for its reasons (src/job/keep_the_plan.sql): it walks the queue as a claim
+-- does.
+create function catchword.tick(
+  p_id uuid, p_host text, p_version text, p_collections text[], p_blocked jsonb, p_breaker text, p_passed boolean,
+  p_trouble text, p_moved text[], p_stood jsonb,
+  out standby boolean, out switched boolean, out due text[], out quiet text[], out standing_still jsonb,
+  out brought_back bigint
+)
+language plpgsql set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan set enable_sort = off as $$
+declare
+  seen_due text[];
+  seen_soon text[];
+  seen_refused text[];
+begin
+  standby := pg_is_in_recovery();
+  if standby then
+    return;
+  end if;
+  switched := catchword.note_server();
+  brought_back := catchword.bring_back(p_collections);
+  -- bounded: whether a long queue has something due, its walk finds out. What was postponed is due again within 30 s
+  select coalesce(array_agg(c.name) filter (where first.due or first.jobs >= 1000), '{}'),
+         coalesce(array_agg(c.name) filter (where first.due), '{}'),
+         coalesce(array_agg(c.name) filter (where first.soon), '{}'),
+         coalesce(array_agg(c.name) filter (where first.refused), '{}')
+    into due, seen_due, seen_soon, seen_refused
+    from unnest(p_collections) as c (name)
+   cross join lateral (
+      select count(*) as jobs, coalesce(bool_or(j.scheduled_at <= now()), false) as due,
+             coalesce(bool_or(j.scheduled_at <= now() + interval '30 seconds' and j.attempts = 0), false) as soon,
+             coalesce(bool_or(j.attempts > 0), false) as refused
+        from (select scheduled_at, attempts from catchword.job where collection = c.name
+               order by priority, enqueued_at, id limit 1000) as j) as first;
+  -- what a worker said of them is over: nothing is due soon, and no change of a related table waits
+  quiet := array(select c.name from unnest(p_collections) as c (name)
+                  where c.name <> all(seen_due || seen_soon)
+                    and not exists (select from catchword.job j where j.name = 'touch' and j.collection = c.name));
+  -- it begins again where nothing is due or was refused, for a pause, and with the first worker after a time without
+  -- one
+  delete from catchword.standstill s
+   where s.collection = any(p_collections)
+     and (s.collection <> all(seen_due || seen_soon || seen_refused)
+          or exists (select from catchword.pause p where p.collection = s.collection)
+          or not exists (select from catchword.worker w
+                          where s.collection = any(w.collections) and w.seen_at > now() - interval '150 seconds'));
+  perform catchword.renew_worker(p_id, p_host, p_version, p_collections, p_blocked, p_breaker, p_passed or due = '{}',
+                                 p_trouble, p_moved, p_stood);
+  insert into catchword.standstill (collection)
+  select seen.name from unnest(seen_due) as seen (name)
+   where not exists (select from catchword.pause p where p.collection = seen.name)
+     and not exists (select from catchword.standstill s where s.collection = seen.name)
+   order by seen.name
+  on conflict do nothing;
+  standing_still := (
+    select jsonb_object_agg(s.collection,
+                            jsonb_build_object('seconds', extract(epoch from now() - s.since), 'why', s.why))
+      from catchword.standstill s where s.collection = any(p_collections));
+end $$;
+comment on function catchword.tick
+  is 'begins a worker''s tick: notes the server, says which collections may have due jobs and of which none moves, '
+     'sends a heartbeat';
+
+revoke execute on all functions in schema catchword from public;

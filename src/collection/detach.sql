@@ -1,1 +1,0 @@
-select catchword.detach($1)

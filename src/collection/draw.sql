@@ -1,1 +1,0 @@
-select catchword.draw($1, $2)

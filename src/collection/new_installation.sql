@@ -1,1 +1,0 @@
-select catchword.new_installation()

@@ -1,1 +1,0 @@
-select catchword.raise_revision($1)

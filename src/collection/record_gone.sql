@@ -1,1 +1,0 @@
-select catchword.record_gone($1, $2)

@@ -1,1 +1,0 @@
-select catchword.take_over()

@@ -1,1 +1,0 @@
-select catchword.bury($1, $2, $3, $4)

@@ -1,1 +1,0 @@
-select catchword.discard($1, $2, $3, $4, $5, $6, $7)

@@ -1,1 +1,0 @@
-select catchword.schedule_audit($1, $2, $3, $4)

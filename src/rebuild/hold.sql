@@ -1,1 +1,0 @@
-select catchword.rebuild_hold($1, $2, $3)

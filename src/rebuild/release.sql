@@ -1,1 +1,0 @@
-select catchword.rebuild_release($1)

@@ -1,1 +1,0 @@
-select catchword.rebuild_step($1, $2, $3, $4)

@@ -1,1 +1,0 @@
-select catchword.reindex_chunk($1, $2)

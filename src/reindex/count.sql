@@ -1,1 +1,0 @@
-select catchword.reindex_count($1)

@@ -1,1 +1,0 @@
-select catchword.reindex_start($1, $2, $3, $4, $5, $6, $7, $8, $9)

@@ -1,1 +1,0 @@
-select catchword.clear_audits()

@@ -1,1 +1,0 @@
-select catchword.forget_records($1, $2, $3)

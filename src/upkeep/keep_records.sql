@@ -1,1 +1,0 @@
-select catchword.keep_records($1, $2, $3)

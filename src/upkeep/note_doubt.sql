@@ -1,1 +1,0 @@
-select catchword.note_doubt($1, $2, $3, $4)
