@@ -15,7 +15,8 @@
 --                them: what it changes there it changes through functions of the migrator's.
 --   operator     a person. Does what a worker does, and `pause`, `resume`, `dead replay`, `dead discard`, `dead bury`,
 --                through functions that write into the journal who it was.
---   application  writes its own tables. It needs no right here: the triggers schedule the jobs with the migrator's rights.
+--   application  writes its own tables. It needs no right here: the triggers schedule
+--                the jobs with the migrator's rights.
 --   service      an application that calls the library (`store_and_schedule`, `index_now`). It reads what a document is
 --                made of, and can neither see nor change jobs and dead letters, and only read the records of deletes.
 --                The rights to write its own tables are yours to give.

@@ -94,7 +94,7 @@ fn elasticsearch(why: Option<&str>) -> Check {
     let name = "CatchwordElasticsearchDown";
     match why {
         None => well(name, None, "elasticsearch answers"),
-        Some(why) => unwell(name, None, why.into(), "bring it back, or correct ELASTICSEARCH_URL; writes go on, and their jobs wait"),
+        Some(why) => unwell(name, None, why.into(), "start it, or correct ELASTICSEARCH_URL; writes go on, and their jobs wait"),
     }
 }
 
