@@ -13,7 +13,7 @@ stop: ## end the servers that were started here, keep their data
 
 # The servers stay up afterwards: idle they cost little, and the next run starts at once. A test waits for servers most of its time,
 # so more run at once than there are cores. The last builds this workspace's crates once more, with the feature that lets a test end
-# a process at chosen places: each place once here, and without the feature first, so that tests/all/release.rs sees what users get.
+# a process at chosen places: each place once here, and without the feature first, so that tests/all/repo/release.rs sees what users get.
 test: ## run all tests; starts the servers and leaves them running
 	@scripts/services tools
 	@scripts/services up
@@ -29,9 +29,9 @@ test-faults: ## crash every process at every point five times, and long storms, 
 	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_REPEAT=$${CATCHWORD_REPEAT:-5} RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} cargo test --locked --workspace --features crash-points --test crash
 	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_STORM_SECONDS=$${CATCHWORD_STORM_SECONDS:-120} CATCHWORD_FREEZE_SECONDS=$${CATCHWORD_FREEZE_SECONDS:-60} CATCHWORD_ROUNDS=$${CATCHWORD_ROUNDS:-5} CATCHWORD_REBUILDS=$${CATCHWORD_REBUILDS:-20} \
 		RUST_TEST_THREADS=1 cargo test --locked --package catchword --test all -- --nocapture --exact \
-		faults::workers_killed_at_random_under_writes_lose_nothing \
-		freeze::a_frozen_elasticsearch_slows_a_service_by_a_second_and_only_until_the_breaker_opens \
-		outage::after_an_outage_two_workers_ask_no_more_than_before \
+		faults::workers_killed::workers_killed_at_random_under_writes_lose_nothing \
+		direct::freeze::a_frozen_elasticsearch_slows_a_service_by_a_second_and_only_until_the_breaker_opens \
+		faults::outage::after_an_outage_two_workers_ask_no_more_than_before \
 		rebuild::in_a_row::rebuilds_in_a_row_under_writes_lose_nothing_whoever_is_killed
 
 # `make test` makes some of them fire.

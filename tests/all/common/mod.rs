@@ -1,15 +1,15 @@
 //! The world of a test: a fresh database, fresh index names, and noise on both sides that must never be touched.
 
-mod checker;
-mod elastic;
-mod gate;
-mod noise;
-mod poison;
-mod process;
-mod prometheus;
-mod server;
-mod traffic;
-mod world;
+pub mod checker;
+pub mod elastic;
+pub mod gate;
+pub mod noise;
+pub mod poison;
+pub mod process;
+pub mod prometheus;
+pub mod server;
+pub mod traffic;
+pub mod world;
 
 pub use gate::Gate;
 pub use poison::{Harm, Poison};

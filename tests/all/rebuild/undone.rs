@@ -7,7 +7,7 @@ use serde_json::json;
 use super::in_a_row::killed_at;
 use super::readers::Readers;
 use crate::common::{Layout, Traffic, World, eventually, start};
-use crate::metrics::scrape;
+use crate::operate::metrics::scrape;
 
 fn quick() -> Layout {
     Layout { tick: "* * * * * *", ..Layout::default() }

@@ -1,10 +1,10 @@
 //! A new index, filled and swapped in: no write lost, no pause, no stale read; undone, gone back, killed at each stage and gone on.
 
-mod in_a_row;
-mod mended;
-mod readers;
-mod refused;
-mod undone;
+pub mod in_a_row;
+pub mod readers;
+pub mod refused;
+pub mod repaired;
+pub mod undone;
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-const GOLDEN: &str = "tests/all/door.golden";
+const GOLDEN: &str = "tests/all/repo/door.golden";
 
 #[test]
 fn the_door_is_the_golden_one() {

@@ -15,7 +15,7 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use crate::common::{Layout, Prometheus, Running, World, eventually, start};
-use crate::{alarms, dashboard};
+use crate::repo::{alarms, dashboard};
 
 /// Every second a tick, and jobs that are due at once.
 async fn world() -> World {

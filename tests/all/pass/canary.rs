@@ -1,7 +1,7 @@
 //! The worker's own row goes the whole way and stays out of everybody's.
 
 use crate::common::{Layout, World, eventually, start};
-use crate::metrics::scrape;
+use crate::operate::metrics::scrape;
 
 async fn with_canary() -> World {
     World::with(Layout { tick: "* * * * * *", canary: true, ..Layout::default() }).await

@@ -180,8 +180,8 @@ async fn nodes_of_the_census(world: &World) -> Vec<serde_json::Value> {
         node["Plans"].as_array().into_iter().flatten().for_each(|child| walk(child, nodes));
     }
     let mut connection = world.pool.begin().await.unwrap();
-    sqlx::query(include_str!("../../src/job/keep_the_plan.sql")).execute(&mut *connection).await.unwrap();
-    sqlx::raw_sql(concat!("prepare census (text, bigint) as \n", include_str!("../../src/job/census.sql")))
+    sqlx::query(include_str!("../../../src/job/keep_the_plan.sql")).execute(&mut *connection).await.unwrap();
+    sqlx::raw_sql(concat!("prepare census (text, bigint) as \n", include_str!("../../../src/job/census.sql")))
         .execute(&mut *connection)
         .await
         .unwrap();

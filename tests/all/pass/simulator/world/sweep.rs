@@ -6,9 +6,9 @@ use catchword::upkeep::tombstone;
 use rand::Rng;
 
 use super::Simulation;
-use crate::simulator::elastic::Body;
-use crate::simulator::postgres::{Demand, Key};
-use crate::simulator::rules::Rule;
+use crate::pass::simulator::elastic::Body;
+use crate::pass::simulator::postgres::{Demand, Key};
+use crate::pass::simulator::rules::Rule;
 
 #[derive(Clone, Debug)]
 pub(super) enum Sweeper {

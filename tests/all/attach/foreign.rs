@@ -4,7 +4,7 @@ use serde_json::json;
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::common::{Layout, World};
-use crate::roles::Names;
+use crate::operate::roles::Names;
 
 /// A forum, as others write it: names without a schema, and a trigger of every kind.
 const SCHEMA: &str = include_str!("foreign/schema.sql");

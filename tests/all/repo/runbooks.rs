@@ -8,7 +8,7 @@ use tokio::process::Command;
 use sqlx::{Connection, PgConnection};
 
 use crate::common::{Layout, Running, World, eventually, launch, start};
-use crate::roles::{INSERT, Roles};
+use crate::operate::roles::{INSERT, Roles};
 
 /// Every page with commands for operators, and its text.
 fn pages() -> BTreeMap<String, String> {

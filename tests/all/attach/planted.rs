@@ -8,7 +8,7 @@ use catchword::{Direct, Error, Stored};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::common::{eventually, launch};
-use crate::roles::{INSERT, Roles};
+use crate::operate::roles::{INSERT, Roles};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_is_planted_in_public_runs_as_another_user() {

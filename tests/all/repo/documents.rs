@@ -136,7 +136,7 @@ mod sample {
 async fn the_rust_of_the_readme_runs_against_its_own_table() {
     let blocks = blocks(&read("README.md"));
     let rust: Vec<&Block> = blocks.iter().filter(|block| block.info == "rust").collect();
-    assert_eq!((rust.len(), rust[0].text.as_str()), (1, read("tests/all/readme/save.rs").as_str()), "what is run is what is shown");
+    assert_eq!((rust.len(), rust[0].text.as_str()), (1, read("tests/all/repo/readme/save.rs").as_str()), "what is run is what is shown");
 
     let world = empty_world().await;
     let place = blocks.iter().position(|block| block.info.starts_with("json")).unwrap();
@@ -289,7 +289,9 @@ fn what_people_read_has_no_word_that_was_misread() {
         plain.split('`').step_by(2).collect::<Vec<_>>().join(" ")
     };
     let mut texts: Vec<(String, String)> = pages.iter().map(|page| (page.clone(), prose(&read(page)))).collect();
-    texts.extend(["tests/all/help.txt", "dashboards/alarms.yaml", "dashboards/catchword.yaml"].map(|file| (file.to_owned(), read(file))));
+    texts.extend(
+        ["tests/all/operate/help.txt", "dashboards/alarms.yaml", "dashboards/catchword.yaml"].map(|file| (file.to_owned(), read(file))),
+    );
     assert!(texts.len() > 30, "{}", texts.len());
     for (page, text) in texts {
         let words: Vec<String> =

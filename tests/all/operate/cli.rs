@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::common::{Layout, World};
 
 /// The golden texts of `--help`. Renew them with CATCHWORD_RENEW=1.
-const HELP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/help.txt");
+const HELP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/operate/help.txt");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn help_teaches_and_needs_neither_configuration_nor_environment() {
@@ -40,7 +40,7 @@ async fn help_teaches_and_needs_neither_configuration_nor_environment() {
         std::fs::write(HELP, &all).unwrap();
     }
     let golden = std::fs::read_to_string(HELP).unwrap_or_default();
-    assert!(all == golden, "help changed; look at it and renew tests/all/help.txt with CATCHWORD_RENEW=1:\n{all}");
+    assert!(all == golden, "help changed; look at it and renew tests/all/operate/help.txt with CATCHWORD_RENEW=1:\n{all}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

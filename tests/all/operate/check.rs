@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::common::{Layout, World};
-use crate::roles::Roles;
+use crate::operate::roles::Roles;
 
 /// What must be true of a quiet world for all to be well: a worker shows itself.
 const WORKER: &str = "insert into catchword.worker (id, host, version, collections, passed_at)
@@ -181,7 +181,7 @@ async fn whoever_holds_vacuum_back_is_read_from_the_server() {
     let mut connection = world.pool.acquire().await.unwrap();
     let mut seen = Vec::new();
     let look = async || {
-        let rows = sqlx::query_as::<_, (String, String, Option<f64>, i64)>(include_str!("../../src/standing/vacuum.sql"));
+        let rows = sqlx::query_as::<_, (String, String, Option<f64>, i64)>(include_str!("../../../src/standing/vacuum.sql"));
         rows.fetch_all(&world.pool).await.unwrap()
     };
     sqlx::raw_sql("begin isolation level repeatable read; select 1").execute(&mut *connection).await.unwrap();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::common::{Layout, World, eventually, start};
-use crate::metrics::scrape;
+use crate::operate::metrics::scrape;
 
 const SENTINEL: &str = "catchword-sentinel";
 

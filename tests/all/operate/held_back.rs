@@ -3,8 +3,8 @@
 use sqlx::{Connection, PgConnection};
 
 use crate::common::{Layout, World, eventually, start};
-use crate::metrics::scrape;
-use crate::restore::Server;
+use crate::faults::restore::Server;
+use crate::operate::metrics::scrape;
 
 /// More transactions than anybody may hold back, within one: each row of the loop is written by one of its own.
 const MANY_TRANSACTIONS: &str = "create temporary table many (); do $$ begin for i in 1..1000100 loop
@@ -65,7 +65,7 @@ async fn prepared_transactions_slots_and_standbys_that_hold_vacuum_back_are_seen
 }
 
 async fn held_back(world: &World) -> Vec<(String, String, Option<f64>, i64)> {
-    sqlx::query_as(include_str!("../../src/standing/vacuum.sql")).fetch_all(&world.pool).await.unwrap()
+    sqlx::query_as(include_str!("../../../src/standing/vacuum.sql")).fetch_all(&world.pool).await.unwrap()
 }
 
 /// What `catchword check` says of it; none: that it is well.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::common::{Layout, World, eventually, start};
-use crate::metrics::scrape;
+use crate::operate::metrics::scrape;
 
 /// A view that cannot build one of its rows, and an index that refuses another.
 fn secretive() -> Layout {

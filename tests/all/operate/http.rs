@@ -4,7 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::common::{Gate, Layout, Running, World, eventually, launch, start};
-use crate::metrics::scrape;
+use crate::operate::metrics::scrape;
 
 /// Sends these bytes and reads to the end: the head's first line, and all.
 async fn raw(worker: &Running, bytes: &[u8]) -> (String, String) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::common::{Layout, World, eventually, start};
-use crate::metrics::scrape;
+use crate::operate::metrics::scrape;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plain_insert_is_found_by_search_within_three_seconds_of_a_tick_every_second() {

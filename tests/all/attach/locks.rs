@@ -4,7 +4,7 @@
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::common::{Layout, World, eventually, launch};
-use crate::roles::{INSERT, Roles};
+use crate::operate::roles::{INSERT, Roles};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_application_cannot_stop_anything_with_a_lock() {

@@ -11,7 +11,7 @@ use crate::common::{Layout, World};
 const MIGRATIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
 const CHECKSUMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/SHA384SUMS");
 const RENEW_CHECKSUMS: &str = "RENEW_CHECKSUMS=1 cargo test --locked --test all schema::";
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/schema.golden");
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/repo/schema.golden");
 const RENEW: &str = "RENEW_SCHEMA=1 cargo test --locked --test all schema::";
 
 async fn migrated() -> World {

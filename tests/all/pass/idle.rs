@@ -1,6 +1,6 @@
 //! A worker with nothing to do asks next to nothing of Postgres. What it asks is counted as figure 12 of the benchmark counts it.
 
-#[path = "../../benches/figures/counted.rs"]
+#[path = "../../../benches/figures/counted.rs"]
 mod counted;
 
 use std::sync::atomic::Ordering;

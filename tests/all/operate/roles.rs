@@ -8,7 +8,7 @@ use tokio::process::Command;
 use uuid::Uuid;
 
 use crate::common::{Layout, World, launch};
-use crate::metrics::scrape;
+use crate::operate::metrics::scrape;
 
 const GRANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/grants.sql");
 

@@ -2,13 +2,19 @@
 //!
 //! These worlds have no index: what is promised here holds while Elasticsearch is away.
 
-mod again;
-mod names;
-mod numbers;
-mod related;
-mod settings;
-mod together;
-mod writes;
+pub mod again;
+pub mod column_names;
+pub mod encoding;
+pub mod foreign;
+pub mod locks;
+pub mod names;
+pub mod numbers;
+pub mod planted;
+pub mod properties;
+pub mod related;
+pub mod settings;
+pub mod together;
+pub mod writes;
 
 use catchword::{collection, migrate};
 use sqlx::{AssertSqlSafe, PgConnection};

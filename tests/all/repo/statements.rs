@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Executor, Row, SqlSafeStr};
 
-use crate::architecture::plain_calls;
 use crate::attach::attached;
 use crate::common::World;
+use crate::repo::architecture::plain_calls;
 
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 
@@ -75,12 +75,12 @@ fn every_statement_is_run_by_somebody() {
 async fn plan_of_a_claim(world: &World) -> Value {
     let mut connection = world.pool.acquire().await.unwrap();
     sqlx::query("begin").execute(&mut *connection).await.unwrap();
-    sqlx::query(include_str!("../../src/job/keep_the_plan.sql")).execute(&mut *connection).await.unwrap();
+    sqlx::query(include_str!("../../../src/job/keep_the_plan.sql")).execute(&mut *connection).await.unwrap();
     let prepare = concat!(
         "prepare claim (text, integer, timestamptz, bigint, bigint) as ",
         // a comment before the statement is as good as none
         "\n",
-        include_str!("../../src/job/claim.sql")
+        include_str!("../../../src/job/claim.sql")
     );
     sqlx::raw_sql(prepare).execute(&mut *connection).await.unwrap();
     let row = sqlx::raw_sql("explain (format json) execute claim ('item', -2147483648, '1970-01-01', 0, 2500)")
@@ -133,7 +133,7 @@ async fn a_settled_key_finds_its_dead_letters_by_the_index() {
         )
         .await;
     let mut connection = world.pool.acquire().await.unwrap();
-    let prepare = concat!("prepare settle (bigint[], text, bigint, bigint) as\n", include_str!("../../src/job/settle.sql"));
+    let prepare = concat!("prepare settle (bigint[], text, bigint, bigint) as\n", include_str!("../../../src/job/settle.sql"));
     sqlx::raw_sql(prepare).execute(&mut *connection).await.unwrap();
     let row =
         sqlx::raw_sql("explain (format json) execute settle (array[1, 2, 3], 'item', 3, 0)").fetch_one(&mut *connection).await.unwrap();

@@ -1,0 +1,4 @@
+//! The direct path.
+
+pub mod freeze;
+pub mod writes;

@@ -1,0 +1,9 @@
+//! Servers and processes that fail.
+
+pub mod answers;
+pub mod network;
+pub mod outage;
+pub mod restart;
+pub mod restore;
+pub mod storm;
+pub mod workers_killed;

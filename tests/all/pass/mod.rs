@@ -1,0 +1,16 @@
+//! The loop: what becomes of jobs.
+
+pub mod bad_documents;
+pub mod canary;
+pub mod idle;
+pub mod interleavings;
+pub mod limits;
+pub mod overload;
+pub mod poison;
+pub mod progress;
+pub mod queue;
+pub mod related;
+pub mod simulator;
+pub mod targets;
+pub mod verdicts;
+pub mod workers;

@@ -1,0 +1,3 @@
+//! Scheduling many.
+
+pub mod commands;
