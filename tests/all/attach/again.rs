@@ -210,13 +210,13 @@ async fn changed_columns_to_watch_or_a_related_table_more_raise_the_floor_and_sa
 
     config.watch = vec!["text".into()];
     let done = collection::attach(&world.pool, &config).await.unwrap();
-    assert_eq!(done, Attached::Stale("attached anew".into()));
+    assert_eq!(done, Attached::Stale("attached again".into()));
     assert!(floor(&world).await > last);
     last = floor(&world).await;
 
     config.touches = vec![label];
     let done = collection::attach(&world.pool, &config).await.unwrap();
-    assert_eq!(done, Attached::Stale("attached anew".into()), "its earlier changes left no touch");
+    assert_eq!(done, Attached::Stale("attached again".into()), "its earlier changes left no touch");
     assert!(floor(&world).await > last);
     last = floor(&world).await;
     assert_eq!(triggers(&world, "label").await.len(), 4);
@@ -391,7 +391,7 @@ async fn another_view_makes_everything_stale_because_its_documents_are_others() 
 
     config.view = "item_short".into();
     let done = collection::attach(&world.pool, &config).await.unwrap();
-    assert_eq!(done, Attached::Stale("attached anew".into()));
+    assert_eq!(done, Attached::Stale("attached again".into()));
     assert!(world.one::<i64>(floor).await > before);
     assert_eq!(collection::attach(&world.pool, &config).await.unwrap(), Attached::Unchanged);
 }

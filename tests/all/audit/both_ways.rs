@@ -247,7 +247,7 @@ async fn a_difference_that_a_job_will_heal_is_pending_and_one_that_was_given_up_
     for words in [&["audit", "annotation"][..], &["audit", "annotation", "--repair"], &["status"], &["check"]] {
         let (code, said, errors) = world.run(words).await;
         assert_eq!(code, 1, "{words:?} {said}{errors}");
-        assert!(said.contains("catchword dead list --collection annotation says why; correct the rows"), "{words:?} {said}");
+        assert!(said.contains("catchword dead list --collection annotation says why; fix the rows"), "{words:?} {said}");
         assert!(said.contains("catchword dead replay --collection annotation") && !said.contains("--repair"), "{words:?} {said}");
     }
     // where there is both, both are told
@@ -407,7 +407,7 @@ async fn in_step_is_not_said_of_what_nobody_compared_or_works_on() {
                    values (gen_random_uuid(), 'h', '1', '{annotation}', '{\"annotation\": \"its index is closed\"}')";
     world.sql(blocked).await;
     let (code, said, errors) = world.run(&["audit", "annotation"]).await;
-    assert!(code == 2 && said.contains("blocked   its index is closed") && errors.contains("mend that first"), "{code} {said}{errors}");
+    assert!(code == 2 && said.contains("blocked   its index is closed") && errors.contains("fix that first"), "{code} {said}{errors}");
     // what is paused and has nothing pending is in step
     world.catchword.drain("test", &["annotation"]).await.unwrap();
     let (code, said, _) = world.run(&["audit", "annotation"]).await;

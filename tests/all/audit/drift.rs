@@ -185,7 +185,7 @@ async fn settings_that_were_changed_and_not_migrated_are_told_by_doctor_status_a
     let file = world.folder.join("catchword.toml");
     let config = std::fs::read_to_string(&file).unwrap();
     let (_, words, _) = world.run(&["doctor"]).await;
-    assert!(!words.contains("otherwise than the database"), "{words}");
+    assert!(!words.contains("and the database differ"), "{words}");
 
     for (lines, named, level) in [
         ("delay = \"5m\"", "delay", "warn "),
@@ -195,7 +195,7 @@ async fn settings_that_were_changed_and_not_migrated_are_told_by_doctor_status_a
         ("touches = [{ table = \"author\", column = \"id\", row_column = \"author\" }]", "touches", "FAIL "),
     ] {
         std::fs::write(&file, config.replace("#more", lines)).unwrap();
-        let says = format!("{named}: the configuration says otherwise than the database has it");
+        let says = format!("{named}: the configuration and the database differ");
         let (code, words, _) = world.run(&["status"]).await;
         assert!(code == 1 && words.contains(&format!("  migrate   {says}; run: catchword migrate")), "{words}");
         let (_, words, _) = world.run(&["doctor"]).await;
@@ -213,10 +213,10 @@ async fn settings_that_were_changed_and_not_migrated_are_told_by_doctor_status_a
     let worker = start(&world).await;
     let logged = async |what: &str| eventually(what, async || worker.lines().iter().filter(|line| line.contains(what)).count() == 1).await;
     migrate(&others).await;
-    logged("touches: the configuration says otherwise than the database has it").await;
+    logged("touches: the configuration and the database differ").await;
     migrate(&config).await;
     logged("the database has what the configuration says").await;
-    logged("touches: the configuration says otherwise than the database has it").await;
+    logged("touches: the configuration and the database differ").await;
     let (_, words, _) = world.run(&["doctor"]).await;
-    assert!(!words.contains("otherwise than the database"), "{words}");
+    assert!(!words.contains("and the database differ"), "{words}");
 }

@@ -132,7 +132,7 @@ async fn a_column_that_watch_lacks_and_a_function_that_tells_the_time_are_told()
     for told in [
         "the view reads mood, shelf, public.shelf.label, which watch lacks",
         "the view calls clock_timestamp, current_date, now()",
-        "the view calls public.aged(text), and nobody can tell",
+        "the view calls public.aged(text), and catchword cannot see",
     ] {
         assert!(said.contains(told), "{told}: {said}");
         let (_, said, _) = world.run(&["doctor"]).await;
@@ -265,7 +265,7 @@ async fn what_nobody_could_see_is_found_by_the_audit_of_each_day_and_by_explain(
     assert!(code == 1 && said.contains("the numbers agree, and the document is another than the view builds"), "{said}");
     assert!(said.contains("catchword reindex note --ids 7 --anew"), "{said}");
     let (code, said, _) = world.run(&["audit", "note", "--content"]).await;
-    let (likely, unlikely) = (said.find("a table that nobody watches"), said.find("somebody writes to the index"));
+    let (likely, unlikely) = (said.find("a table that is not watched"), said.find("somebody writes to the index"));
     assert!(code == 1 && likely.is_some() && likely < unlikely, "{said}");
 
     world.sql("update catchword.collection set attached_at = now() - interval '2 days'; delete from catchword.audit").await;

@@ -94,7 +94,7 @@ async fn jobs_that_somebody_else_has_locked_are_told_and_a_drain_that_did_nothin
     for words in [&["sync", "--drain"][..], &["sync"]] {
         let (code, out, err) = world.run(words).await;
         assert_eq!(code, 1, "{words:?}: {out} {err}");
-        assert!(out.contains("jobs of annotation are due and none moved: another session has them locked"), "{out}");
+        assert!(out.contains("jobs of annotation are due and none moved: another session has locked them"), "{out}");
     }
     let (_, out, _) = world.run(&["sync", "--json"]).await;
     let outcome: Value = serde_json::from_str(&out).unwrap();
