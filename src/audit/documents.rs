@@ -55,7 +55,7 @@ impl Run<'_> {
         let mut confirmed = self.orphans(n, &keys).await?;
         confirmed.add(self.strays(n, &strays).await?);
         let odd: Vec<&str> = documents.iter().filter(|(_, version)| version % 2 != 0).map(|(id, _)| id.as_str()).collect();
-        confirmed.add(self.ghosts(n, &odd).await?);
+        confirmed.add(self.shown_deletes(n, &odd).await?);
         Ok(confirmed)
     }
 

@@ -10,7 +10,6 @@
 mod confirm;
 mod content;
 mod documents;
-mod ghosts;
 mod held;
 mod keys;
 mod kind;
@@ -21,6 +20,7 @@ mod pace;
 mod remedy;
 mod repair;
 mod report;
+mod shown_deletes;
 mod verified;
 
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ mod drop;
 mod ensure;
 mod flood_stage;
 mod identity;
-mod line;
+mod missing_fields;
 mod plan;
 mod room;
 mod seen;

@@ -1,6 +1,5 @@
 //! The only code that names `catchword.job` and `catchword.dead_job`.
 
-mod among;
 mod bury;
 mod by_hand;
 mod census;
@@ -9,6 +8,7 @@ mod class;
 mod dead;
 mod estimate;
 mod first_due;
+mod keys_with_jobs;
 mod letters;
 mod of_key;
 mod of_tag;
@@ -19,7 +19,6 @@ mod settle;
 mod storage;
 mod suspect;
 
-pub use among::{dead_among, open_among, schedule_audit, unindexable_alone};
 pub use bury::{Burial, Reason, bury};
 pub use by_hand::bury_by_hand;
 pub use census::{CENSUS_LIMIT, Census, Letters, census, letters, unserved};
@@ -27,6 +26,7 @@ pub use claim::{Cursor, Job, LIVE, claim, live_is_due};
 pub use class::Class;
 pub use dead::{Group, Letter, Which, dead_groups, dead_letters, discard, replay};
 pub use first_due::{FirstDue, dated_ahead, first_due};
+pub use keys_with_jobs::{dead_among, open_among, schedule_audit, unindexable_alone};
 pub use letters::{clear_letters, old_letters};
 pub use of_key::{Dead, Open, dead_of_key, open_of_key};
 pub use of_tag::{OfTag, OpenOfTag, Place, of_tag, open_of_tag};

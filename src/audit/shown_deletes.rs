@@ -14,7 +14,7 @@ use crate::{Error, database, job};
 impl Run<'_> {
     /// Of these ids, which a point in time showed under odd versions, those that are shown now and that Postgres wants gone. Where Postgres
     /// has a row that the view returns, the numbers differ, and the other stages found it.
-    pub(super) async fn ghosts(&self, n: usize, ids: &[&str]) -> Result<Confirmed, Error> {
+    pub(super) async fn shown_deletes(&self, n: usize, ids: &[&str]) -> Result<Confirmed, Error> {
         let mut confirmed = Confirmed::default();
         let ids: Vec<&str> = ids.iter().copied().filter(|id| !id.contains('\0')).collect();
         if ids.is_empty() {
