@@ -1,6 +1,7 @@
 //! Passes on demand: one, or as many as it takes until nothing moves; and why something did not.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use sqlx::PgConnection;
 use tokio_util::sync::CancellationToken;
@@ -12,6 +13,12 @@ use crate::context::{Context, refresh};
 use crate::health::Turns;
 use crate::job::{self, FirstDue};
 use crate::outcome::Outcome;
+
+/// What is known of due jobs that nobody could claim.
+const LOCKED: &str = "another session has locked them, perhaps a worker; the runbook of CatchwordNoProgress has the query that names it";
+/// How often a drain looks again at jobs that another session has locked, and how long it waits before each.
+const TRIES: u32 = 10;
+const PATIENCE: Duration = Duration::from_millis(300);
 
 /// One pass over the queues of these collections (none: of all that are configured). `name` is what its span and its log line are
 /// called.
@@ -33,16 +40,25 @@ pub(crate) async fn sync(context: &Context, name: &str, collections: &[&str]) ->
 pub(crate) async fn drain(context: &Context, name: &str, collections: &[&str]) -> Result<Outcome, Error> {
     let mut all = sync(context, name, collections).await?;
     let mut turns = Turns { stood: std::mem::take(&mut all.stood), ..Turns::default() };
+    let mut patience = TRIES;
     loop {
         let outcome = pass(context, name, collections, Trial::Over, &CancellationToken::new()).await?;
         // what was postponed in one pass is not due in the next, and stood all the same; what moved in any of them did not stand
         turns.add(what_stood(context, collections, &outcome).await?);
         let moved = outcome.moved();
         all.add(outcome);
-        if !moved {
-            all.stood = turns.stood;
-            return Ok(all);
+        if moved {
+            continue;
         }
+        // a worker that is just at it is through in a moment
+        if patience > 0 && turns.stood.values().any(|why| why == LOCKED) {
+            patience -= 1;
+            turns.stood.retain(|_, why| why != LOCKED);
+            tokio::time::sleep(PATIENCE).await;
+            continue;
+        }
+        all.stood = turns.stood;
+        return Ok(all);
     }
 }
 
@@ -107,7 +123,7 @@ async fn why_stood(
     }
     Ok(match job::first_due(connection, &collection.name).await? {
         Some(FirstDue { last_error: Some(error), .. }) => error,
-        _ => "another session has locked them, perhaps a worker; the runbook of CatchwordNoProgress has the query that names it".into(),
+        _ => LOCKED.into(),
     })
 }
 
