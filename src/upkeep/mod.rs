@@ -31,7 +31,7 @@ const ROUND: Duration = Duration::from_secs(60);
 /// How often old results and dead letters are cleared away, in rounds.
 const CLEARING: u64 = 60;
 
-/// The upkeep of collections of a [`Catchword`].
+/// The upkeep of collections of a [`Catchword`](crate::Catchword).
 pub struct Upkeep {
     context: Arc<Context>,
     names: Vec<String>,

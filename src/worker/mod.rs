@@ -39,7 +39,7 @@ const LOOK_AROUND: Duration = Duration::from_secs(30);
 /// What is in the way before the first tick.
 const NO_TICK: &str = "not one tick yet";
 
-/// A worker for collections of a [`Catchword`].
+/// A worker for collections of a [`Catchword`](crate::Catchword).
 #[derive(Clone)]
 pub struct Worker {
     context: Arc<Context>,
@@ -99,7 +99,7 @@ impl Worker {
         }
     }
 
-    /// Runs until `stop`, and the [upkeep](crate::upkeep) with it. A batch that is under way is finished and committed. Nothing that happens in a tick ends it: what is wrong
+    /// Runs until `stop`, and the upkeep with it (sentinels, audits that are due, the sweep). A batch that is under way is finished and committed. Nothing that happens in a tick ends it: what is wrong
     /// is logged once, and tried again.
     pub async fn run(&self, stop: CancellationToken) -> Result<(), Error> {
         let wake = Arc::new(Notify::new());
