@@ -14,7 +14,6 @@ use crate::drift::Drift;
 use crate::elastic::{Elastic, Refresh};
 use crate::explain::Explanation;
 use crate::gauges::{self, Gauges, Part};
-use crate::health::Fault;
 use crate::migrate::Done;
 use crate::outcome::Outcome;
 use crate::rebuild::Rebuild;
@@ -57,11 +56,10 @@ impl Catchword {
         collection::refuse_standby(&mut connection).await?;
         migrate::check_version(&mut connection).await?;
         drop(connection);
-        refresh(&catchword.context).await?;
+        let refused = refresh(&catchword.context).await?;
         // what is wrong with the canary is no reason to keep an application from starting
-        let refused = catchword.context.health.faults.all(Fault::NotServed).into_iter().find(|(name, _)| name != CANARY);
-        match refused {
-            Some((name, why)) => Err(Error::Refused(format!("collection {name}: {why}"))),
+        match refused.iter().find(|(name, _)| *name != CANARY) {
+            Some((name, why)) => Err(not_served(name, why)),
             None => Ok(catchword),
         }
     }
@@ -187,10 +185,9 @@ impl Catchword {
 
     /// Reads the collections, and refuses only if none of them can be served: one that is refused is logged, and the others go on.
     pub async fn serve_what_can_be_served(&self) -> Result<(), Error> {
-        refresh(&self.context).await?;
-        let refused = self.context.health.faults.all(Fault::NotServed);
+        let refused = refresh(&self.context).await?;
         match refused.first_key_value() {
-            Some((name, why)) if self.context.collections(&[]).is_empty() => Err(Error::Refused(format!("collection {name}: {why}"))),
+            Some((name, why)) if self.context.collections(&[]).is_empty() => Err(not_served(name, why)),
             _ => Ok(()),
         }
     }
@@ -300,4 +297,9 @@ impl Catchword {
     pub async fn explain(&self, config: &config::Collection, key: &str) -> Result<Explanation, Error> {
         explain::explain(&self.context, config, key).await
     }
+}
+
+/// The refusal to serve a collection, with the remedy of what is wrong with it.
+fn not_served(name: &str, why: &Error) -> Error {
+    Error::Refused { what: format!("collection {name}: {}", why.what()), remedy: why.remedy() }
 }

@@ -22,14 +22,24 @@ pub enum Error {
     #[error("the answer to the commit was lost, so the write may be there or not; look before you repeat it")]
     CommitUnknown(#[source] sqlx::Error),
     /// Something is in place that catchword will not work on.
-    #[error("{0}")]
-    Refused(String),
+    #[error("{}", sentence(what, remedy.as_deref()))]
+    Refused {
+        /// What is in place, or missing.
+        what: String,
+        /// What to do about it, if something helps.
+        remedy: Option<String>,
+    },
     /// The view of a collection cannot be read at all: a missing name, a missing right.
     #[error("the view cannot be read: {0}")]
     View(String),
     /// The schema is another version's.
-    #[error("{0}")]
-    Schema(String),
+    #[error("{}", sentence(what, remedy.as_deref()))]
+    Schema {
+        /// How it differs.
+        what: String,
+        /// What to do about it, if something helps.
+        remedy: Option<String>,
+    },
     /// Somebody else holds a lock that only catchword should take.
     #[error("{0}")]
     Held(String),
@@ -42,6 +52,41 @@ impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         Error::Postgres(error)
     }
+}
+
+impl Error {
+    /// A refusal without a remedy.
+    pub fn refused(what: impl Into<String>) -> Error {
+        Error::Refused { what: what.into(), remedy: None }
+    }
+
+    /// A refusal, and what to do about it. The two are printed as `what; remedy`.
+    pub fn refused_with(what: impl Into<String>, remedy: impl Into<String>) -> Error {
+        Error::Refused { what: what.into(), remedy: Some(remedy.into()) }
+    }
+
+    /// The text without its remedy, where the two are kept apart; else all of it.
+    pub(crate) fn what(&self) -> String {
+        match self {
+            Error::Refused { what, .. } | Error::Schema { what, .. } => what.clone(),
+            Error::Elastic(error) => error.what(),
+            other => other.to_string(),
+        }
+    }
+
+    /// The remedy, where it is kept apart.
+    pub(crate) fn remedy(&self) -> Option<String> {
+        match self {
+            Error::Refused { remedy, .. } | Error::Schema { remedy, .. } => remedy.clone(),
+            Error::Elastic(error) => error.remedy(),
+            _ => None,
+        }
+    }
+}
+
+/// What, and the remedy if there is one.
+fn sentence(what: &str, remedy: Option<&str>) -> String {
+    remedy.map_or(what.to_owned(), |remedy| format!("{what}; {remedy}"))
 }
 
 /// SQLSTATEs that somebody here acts on, by Postgres' own names.

@@ -106,17 +106,17 @@ async fn has_same_document(context: &Context, target: &Target, key: &str, versio
 /// What was typed, as Postgres writes it: an upper-case uuid or ` 7` is understood.
 fn canonical(collection: &collection::Collection, typed: &str) -> Result<String, Error> {
     let key_type = collection.key_type;
-    let refused = |why: String| Error::Refused(format!("{typed:?} cannot be a key of {}: {why}", collection.name));
+    let what = |why: &str| format!("{typed:?} cannot be a key of {}: {why}", collection.name);
     let key = key_type.canonical(typed).ok_or_else(|| {
         let example = match key_type {
             KeyType::Uuid => "write 01234567-89ab-cdef-0123-456789abcdef",
             _ => "write a whole number",
         };
-        refused(format!("its keys are of type {}; {example}", key_type.name()))
+        Error::refused_with(what(&format!("its keys are of type {}", key_type.name())), example)
     })?;
     match key_type.fault(&key) {
         None => Ok(key),
-        Some(fault) => Err(refused(fault)),
+        Some(fault) => Err(Error::refused(what(&fault))),
     }
 }
 

@@ -79,8 +79,8 @@ impl Ledger {
         let ledger = row.as_ref().map(Ledger::of).transpose()?;
         match ledger {
             Some(ledger) if ledger.finished_at.is_none() => Ok(ledger),
-            Some(_) => Err(Error::Refused(format!("audit {id} is finished; begin a new one: catchword audit"))),
-            None => Err(Error::Refused(format!("there is no audit {id}; begin one: catchword audit"))),
+            Some(_) => Err(Error::refused_with(format!("audit {id} is finished"), "begin a new one: catchword audit")),
+            None => Err(Error::refused_with(format!("there is no audit {id}"), "begin one: catchword audit")),
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) async fn take(pool: &PgPool, audit: i64) -> Result<Alone, Error> {
         Ok(alone) => Ok(alone),
         Err(holder) => {
             holder.refuse_stranger(&what)?;
-            Err(Error::Refused(format!("{what} is being run by another process: {holder}")))
+            Err(Error::refused(format!("{what} is being run by another process: {holder}")))
         }
     }
 }

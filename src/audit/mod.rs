@@ -103,7 +103,10 @@ pub(crate) async fn resume_audit(
     let there = |index: &String| all.iter().any(|target| target.index() == index);
     if let Some(gone) = ledger.targets.iter().find(|index| !there(index)) {
         let name = &collection.name;
-        return Err(Error::Refused(format!("index {gone} is no longer one of {name}; begin again: catchword audit {name}")));
+        return Err(Error::refused_with(
+            format!("index {gone} is no longer one of {name}"),
+            format!("begin again: catchword audit {name}"),
+        ));
     }
     let targets = ledger.targets.iter().map(Target::new).collect();
     run(context, collection, targets, ledger, rate, watch, stop).await
@@ -121,10 +124,10 @@ async fn audited(context: &Context, name: &str, target: Option<&str>) -> Result<
     };
     match (targets.is_empty(), target) {
         (false, _) => Ok((Arc::new(collection), targets)),
-        (true, None) => Err(Error::Refused(format!("collection {name} has no index yet; run: catchword migrate"))),
+        (true, None) => Err(Error::refused_with(format!("collection {name} has no index yet"), "run: catchword migrate")),
         (true, Some(index)) => {
             let has: Vec<&str> = collection.targets.iter().map(Target::index).collect();
-            Err(Error::Refused(format!("{index} is no index of collection {name}; it has: {}", has.join(", "))))
+            Err(Error::refused(format!("{index} is no index of collection {name}; it has: {}", has.join(", "))))
         }
     }
 }
@@ -134,7 +137,7 @@ async fn require_sources(context: &Context, targets: &[Target]) -> Result<(), Er
     for target in targets {
         if !context.elastic.keeps_sources(target).await? {
             let why = "its mapping or settings change _source, so documents are not kept as they were written";
-            return Err(Error::Refused(format!("index {target} cannot be compared by content: {why}; leave --content out")));
+            return Err(Error::refused_with(format!("index {target} cannot be compared by content: {why}"), "leave --content out"));
         }
     }
     Ok(())

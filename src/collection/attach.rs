@@ -110,12 +110,11 @@ async fn require_table(connection: &mut PgConnection, config: &config::Collectio
         return Ok(());
     }
     let folded = config.table.contains(char::is_uppercase) && !config.table.contains('"');
-    Err(Error::Refused(format!(
-        "collection {}: the table {} does not exist; create it with your own migrations first, or write table = {}",
-        config.name,
-        config.table,
-        if folded { "'schema.\"Table\"': a name with capitals is quoted, as in SQL" } else { "\"schema.table\"" }
-    )))
+    let example = if folded { "'schema.\"Table\"': a name with capitals is quoted, as in SQL" } else { "\"schema.table\"" };
+    Err(Error::refused_with(
+        format!("collection {}: the table {} does not exist", config.name, config.table),
+        format!("create it with your own migrations first, or write table = {example}"),
+    ))
 }
 
 /// How a transaction ends that went well.
@@ -150,7 +149,10 @@ async fn with_lock_retries<T>(
                 tokio::time::sleep(Duration::from_millis(500 * u64::from(tries.min(4)))).await;
             }
             Err(error) if is_lock_timeout(&error) => {
-                return Err(Error::Refused(format!("{what} is too busy: a long transaction holds it; end that one, or repeat this later")));
+                return Err(Error::refused_with(
+                    format!("{what} is too busy: a long transaction holds it"),
+                    "end that one, or repeat this later",
+                ));
             }
             Err(error) => return Err(error),
         }

@@ -28,7 +28,7 @@ pub async fn refuse_standby(connection: &mut PgConnection) -> Result<(), Error> 
 
 /// The refusal of a standby.
 pub fn standby() -> Error {
-    Error::Refused("this Postgres is a standby; set DATABASE_URL to the primary".into())
+    Error::refused_with("this Postgres is a standby", "set DATABASE_URL to the primary")
 }
 
 /// Checks columns, types, the plan of the look-up, and that the view's revision is the row's. What it touches is undone. The table is
@@ -59,10 +59,10 @@ async fn check_columns(connection: &mut PgConnection, config: &config::Collectio
     let missing: Vec<String> =
         sqlx::query_scalar(include_str!("columns.sql")).bind(&config.table).bind(&named).fetch_all(&mut *connection).await?;
     if let Some(column) = missing.first() {
-        return Err(Error::Refused(format!(
-            "collection {}: {} has no column {column}; correct scopes or period",
-            config.name, config.table
-        )));
+        return Err(Error::refused_with(
+            format!("collection {}: {} has no column {column}", config.name, config.table),
+            "correct scopes or period",
+        ));
     }
     let rows = sqlx::query(include_str!("view_columns.sql")).bind(&config.view).fetch_all(connection).await?;
     for (column, types) in [("key", &[collection.key_type.name()][..]), ("revision", &["bigint"]), ("body", &["json", "jsonb"])] {
@@ -72,16 +72,16 @@ async fn check_columns(connection: &mut PgConnection, config: &config::Collectio
         match found {
             Some(found) if types.contains(&found.as_str()) => {}
             Some(found) => {
-                return Err(Error::Refused(format!(
-                    "collection {}: the view {} has {column} of type {found}, not {wanted}; correct the view",
-                    config.name, config.view
-                )));
+                return Err(Error::refused_with(
+                    format!("collection {}: the view {} has {column} of type {found}, not {wanted}", config.name, config.view),
+                    "correct the view",
+                ));
             }
             None => {
-                return Err(Error::Refused(format!(
-                    "collection {}: the view {} has no column {column} ({wanted}); a view returns (key, revision, body)",
-                    config.name, config.view
-                )));
+                return Err(Error::refused_with(
+                    format!("collection {}: the view {} has no column {column} ({wanted})", config.name, config.view),
+                    "a view returns (key, revision, body)",
+                ));
             }
         }
     }
@@ -122,10 +122,10 @@ async fn check_plan(
     let explained: Value = rows.first().ok_or(sqlx::Error::RowNotFound)?.try_get(0)?;
     match plan::reads_whole(&explained, &large) {
         None => Ok(judged),
-        Some(table) => Err(Error::Refused(format!(
-            "collection {}: the view {} reads the whole of {table} for each batch; take the key as the bare column, and related rows by scalar subselect or lateral with an index, not by a grouped subquery, a CTE used twice, a window or a limit",
-            config.name, config.view
-        ))),
+        Some(table) => Err(Error::refused_with(
+            format!("collection {}: the view {} reads the whole of {table} for each batch", config.name, config.view),
+            "take the key as the bare column, and related rows by scalar subselect or lateral with an index, not by a grouped subquery, a CTE used twice, a window or a limit",
+        )),
     }
 }
 
@@ -136,10 +136,13 @@ async fn check_revision(
     collection: &Collection,
     keys: &[String],
 ) -> Result<(), Error> {
-    let another = Error::Refused(format!(
-        "collection {}: revision in the view {} is not the column {} of {}; select that column as revision",
-        config.name, config.view, config.revision, config.table
-    ));
+    let another = Error::refused_with(
+        format!(
+            "collection {}: revision in the view {} is not the column {} of {}",
+            config.name, config.view, config.revision, config.table
+        ),
+        "select that column as revision",
+    );
     let reads_it: bool = sqlx::query_scalar(include_str!("view_reads.sql"))
         .bind(&config.view)
         .bind(&config.table)

@@ -25,8 +25,9 @@ impl OfACopy {
             (OfACopy::Refused, None) => return Ok(()),
             (OfACopy::Refused, Some(original)) => return Err(copy(&original)),
             (_, None) if !elsewhere => {
-                return Err(Error::Refused(
-                    "this database is not a copy of another one; leave --new-installation and --take-over out".into(),
+                return Err(Error::refused_with(
+                    "this database is not a copy of another one",
+                    "leave --new-installation and --take-over out",
                 ));
             }
             (OfACopy::NewInstallation, _) => "select catchword.new_installation()",
@@ -39,11 +40,13 @@ impl OfACopy {
 
 /// The refusal of a copy, with both ways out.
 pub(super) fn copy(original: &str) -> Error {
-    Error::Refused(format!(
-        "this database is a copy of the database {original} on the same server, and the indices belong to {original}; \
-         for indices of its own set another CATCHWORD_INDEX_PREFIX, then: catchword migrate --new-installation; \
-         if this database takes the place of {original}: catchword migrate --take-over, or drop {original}"
-    ))
+    Error::refused_with(
+        format!("this database is a copy of the database {original} on the same server, and the indices belong to {original}"),
+        format!(
+            "for indices of its own set another CATCHWORD_INDEX_PREFIX, then: catchword migrate --new-installation; \
+             if this database takes the place of {original}: catchword migrate --take-over, or drop {original}"
+        ),
+    )
 }
 
 /// Whose indices are being taken over, until all of them are.

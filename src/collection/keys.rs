@@ -34,7 +34,7 @@ impl Collection {
             (_, Some(_), ..) => {
                 let name = &self.name;
                 let remedy = "name its column in the configuration, period = \"updated\", then run: catchword migrate";
-                return Err(Error::Refused(format!("collection {name} has no period; {remedy}")));
+                return Err(Error::refused_with(format!("collection {name} has no period"), remedy));
             }
             (None, None, ..) => filled(&statements.first_keys).bind(limit),
             (Some(after), None, ..) => filled(&statements.keys).bind(after).bind(limit),

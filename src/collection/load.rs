@@ -24,7 +24,7 @@ pub async fn load(connection: &mut PgConnection, config: &config::Collection, pr
 #[derive(Debug, Default)]
 pub struct Found {
     pub collections: Vec<Collection>,
-    pub refused: BTreeMap<String, String>,
+    pub refused: BTreeMap<String, Error>,
     /// Is a rebuild of any of them not over yet?
     pub rebuilding: bool,
     /// Those that are broken now and were not before, or the other way round.
@@ -49,7 +49,7 @@ impl Found {
         for config in configs {
             match read(rows, config, prefix).and_then(Collection::check) {
                 Ok(collection) => found.collections.push(collection),
-                Err(Error::Refused(why)) => _ = found.refused.insert(config.name.clone(), why),
+                Err(refused @ Error::Refused { .. }) => _ = found.refused.insert(config.name.clone(), refused),
                 Err(error) => return Err(error),
             }
         }
@@ -84,25 +84,26 @@ pub(crate) fn bind<'c>(question: Question, configs: impl IntoIterator<Item = &'c
 fn read(rows: &[PgRow], config: &config::Collection, prefix: &str) -> Result<Collection, Error> {
     let name = &config.name;
     let row = rows.iter().find(|row| row.try_get("name").is_ok_and(|found: &str| found == name));
-    let row = row.ok_or_else(|| Error::Refused(format!("collection {name} is not attached; run: catchword migrate")))?;
+    let row = row.ok_or_else(|| Error::refused_with(format!("collection {name} is not attached"), "run: catchword migrate"))?;
     if let Some(original) = row.try_get::<Option<String>, _>("copy_of")? {
         return Err(copy(&original));
     }
     if row.try_get::<Option<String>, _>("table_name")?.is_none() {
-        return Err(Error::Refused(format!(
-            "the table of collection {name} is gone; put it back from your backup, or if it is not needed any more run: catchword detach {name}"
-        )));
+        return Err(Error::refused_with(
+            format!("the table of collection {name} is gone"),
+            format!("put it back from your backup, or if it is not needed any more run: catchword detach {name}"),
+        ));
     }
     if !row.try_get::<bool, _>("view_exists")? {
-        return Err(Error::Refused(format!(
-            "the view {} of collection {name} is gone; create it again",
-            row.try_get::<String, _>("view_name")?
-        )));
+        return Err(Error::refused_with(
+            format!("the view {} of collection {name} is gone", row.try_get::<String, _>("view_name")?),
+            "create it again",
+        ));
     }
     let (key_type, alias): (String, String) = (row.try_get("key_type")?, format!("{prefix}{}", config.index));
     let targets: Vec<String> = row.try_get("targets")?;
     Ok(Collection {
-        key_type: KeyType::named(&key_type).ok_or_else(|| Error::Refused(format!("collection {name} has a key of type {key_type}")))?,
+        key_type: KeyType::named(&key_type).ok_or_else(|| Error::refused(format!("collection {name} has a key of type {key_type}")))?,
         alias,
         targets: targets.into_iter().map(Target::new).collect(),
         period: row.try_get("period")?,
@@ -130,7 +131,7 @@ impl Collection {
     fn check(self) -> Result<Collection, Error> {
         self.check_targets()?;
         match self.problems.first() {
-            Some(problem) => Err(Error::Refused(with_remedy(problem))),
+            Some(problem) => Err(with_remedy(problem)),
             None => Ok(self),
         }
     }
@@ -140,25 +141,33 @@ impl Collection {
         let (name, alias) = (&self.name, &self.alias);
         match self.targets.iter().find(|target| !is_index_of(target.index(), alias)) {
             None => Ok(()),
-            Some(target) => Err(Error::Refused(format!(
-                "collection {name} is kept in index {target}, and the configuration asks for {alias}; \
-                 correct `index` or CATCHWORD_INDEX_PREFIX, or begin anew: catchword detach {name}, catchword migrate, \
-                 catchword reindex {name} --all"
-            ))),
+            Some(target) => Err(Error::refused_with(
+                format!("collection {name} is kept in index {target}, and the configuration asks for {alias}"),
+                format!(
+                    "correct `index` or CATCHWORD_INDEX_PREFIX, or begin anew: catchword detach {name}, catchword migrate, \
+                     catchword reindex {name} --all"
+                ),
+            )),
         }
     }
 }
 
-/// A problem with what helps: most of them `migrate` repairs, some name the command themselves.
-pub fn with_remedy(problem: &str) -> String {
-    if problem.contains("; run \"") {
-        problem.to_owned()
-    } else if problem.ends_with(" has row security") {
+/// The refusal of a problem, with what helps: most of them `migrate` repairs, some name the statement themselves.
+pub fn with_remedy(problem: &str) -> Error {
+    match own_statement(problem) {
+        (what, Some(sql)) => Error::refused_with(what, format!("run \"{sql}\"")),
         // migrate would refuse it too
-        format!("{problem}, and such tables cannot be served yet; catchword doctor says what is safe")
-    } else {
-        format!("{problem}; run: catchword migrate")
+        (what, None) if what.ends_with(" has row security") => {
+            Error::refused_with(format!("{what}, and such tables cannot be served yet"), "catchword doctor says what is safe")
+        }
+        (what, None) => Error::refused_with(what, "run: catchword migrate"),
     }
+}
+
+/// A problem as `catchword.problems` returns it, one text: what is wrong, and the statement that it says to run, if it names one.
+pub fn own_statement(problem: &str) -> (&str, Option<&str>) {
+    let named = problem.strip_suffix('"').and_then(|text| text.split_once("; run \""));
+    named.map_or((problem, None), |(what, sql)| (what, Some(sql)))
 }
 
 /// `annotation-000001` is an index of `annotation`.

@@ -25,7 +25,7 @@ pub use copy::{OfACopy, previous_installation, taken_over};
 pub use key::{KeyType, MAX_KEY_BYTES, SENTINEL, no_id};
 pub use keys::Keys;
 pub(crate) use load::bind;
-pub use load::{Found, installation, load, problems, with_remedy};
+pub use load::{Found, installation, load, own_statement, problems, with_remedy};
 pub use now::Now;
 pub use repair::{Expanded, draw, expand_touches, raise_revision, record_gone};
 pub use rows::Unbuildable;

@@ -31,8 +31,8 @@ pub struct Survey {
     pub looked: usize,
     /// Could the plan of the look-up be judged?
     pub plan: Judged,
-    /// What is wrong with its columns, its plan, or all of it.
-    pub faults: Vec<String>,
+    /// What is wrong with its columns, its plan, or all of it, and the remedy if there is one.
+    pub faults: Vec<(String, Option<String>)>,
     pub unbuildable: Vec<Unbuildable>,
     pub returned: i64,
     pub without_revision: i64,
@@ -88,8 +88,12 @@ impl Collection {
         transaction.rollback().await?;
         match checked {
             Ok(judged) => survey.plan = judged,
-            Err(Error::Refused(why) | Error::View(why)) => {
-                survey.faults.push(why);
+            Err(Error::Refused { what, remedy }) => {
+                survey.faults.push((what, remedy));
+                return Ok(survey);
+            }
+            Err(Error::View(why)) => {
+                survey.faults.push((why, None));
                 return Ok(survey);
             }
             Err(error) => return Err(error),
@@ -98,7 +102,7 @@ impl Collection {
         match self.bodies(connection, &keys).await {
             Ok((_, unbuildable)) => survey.unbuildable = unbuildable,
             Err(Error::View(why)) => {
-                survey.faults.push(why);
+                survey.faults.push((why, None));
                 return Ok(survey);
             }
             Err(error) => return Err(error),

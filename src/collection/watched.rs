@@ -69,11 +69,13 @@ impl Doubts {
 /// Refuses a view that reads a table whose changes nobody is told of.
 pub(super) fn check_watched(config: &config::Collection, collection: &Collection) -> Result<(), Error> {
     match (collection.unwatched_sentence(), collection.unwatched.first()) {
-        (Some(sentence), Some(first)) => Err(Error::Refused(format!(
-            "collection {}: {sentence}; write touches = [{{ table = \"{first}\", column = \"…\", row_column = \"…\" }}], \
-             or unwatched = [\"{first}\"] if documents may be older than {first}",
-            config.name
-        ))),
+        (Some(sentence), Some(first)) => Err(Error::refused_with(
+            format!("collection {}: {sentence}", config.name),
+            format!(
+                "write touches = [{{ table = \"{first}\", column = \"…\", row_column = \"…\" }}], \
+                 or unwatched = [\"{first}\"] if documents may be older than {first}"
+            ),
+        )),
         _ => Ok(()),
     }
 }

@@ -16,13 +16,12 @@ use crate::health::Fault;
 const OWNERSHIP: Duration = Duration::from_secs(3);
 
 /// Reads the collections again: targets, pauses, triggers, and whose indices they are. What is wrong is remembered and logged; the other
-/// collections go on.
-pub(crate) async fn refresh(context: &Context) -> Result<(), Error> {
+/// collections go on. Returns those that cannot be served, and why.
+pub(crate) async fn refresh(context: &Context) -> Result<BTreeMap<String, Error>, Error> {
     let mut connection = context.pool.acquire().await?;
     let found = Found::load(&mut connection, context.config.served().collect::<Vec<_>>(), &context.prefix).await?;
     drop(connection);
-    load_collections(context, found).await;
-    Ok(())
+    Ok(load_collections(context, found).await)
 }
 
 /// The same beside a direct write, if nobody did for a while: a service may have no loop of its own. One at a time.
@@ -44,8 +43,9 @@ pub(crate) fn refresh_in_background(context: &Arc<Context>, older_than: Duration
     });
 }
 
-/// Takes in how the collections were found: asks whose their indices are, and remembers it all.
-pub(crate) async fn load_collections(context: &Context, Found { collections, mut refused, .. }: Found) {
+/// Takes in how the collections were found: asks whose their indices are, and remembers it all. Returns
+/// those that cannot be served, and why.
+pub(crate) async fn load_collections(context: &Context, Found { collections, mut refused, .. }: Found) -> BTreeMap<String, Error> {
     let faults = &context.health.faults;
     let mut loaded: Vec<Arc<Collection>> = collections.into_iter().map(Arc::new).collect();
     let (mut unverified, mut withheld) = (BTreeMap::new(), BTreeMap::new());
@@ -73,7 +73,7 @@ pub(crate) async fn load_collections(context: &Context, Found { collections, mut
                 context.health.breakers.note(name, &answer);
                 unverified.insert(name.clone(), answer.to_string());
             }
-            Err(error) => _ = refused.insert(name.clone(), error.to_string()),
+            Err(error) => _ = refused.insert(name.clone(), error.into()),
         }
     }
     for collection in &loaded {
@@ -83,11 +83,12 @@ pub(crate) async fn load_collections(context: &Context, Found { collections, mut
         }
     }
     loaded.retain(|collection| !refused.contains_key(&collection.name));
-    faults.note_all(Fault::NotServed, &refused);
+    faults.note_all(Fault::NotServed, &refused.iter().map(|(name, why)| (name.clone(), why.to_string())).collect());
     faults.note_all(Fault::Unverified, &unverified);
     let mut known = context.known();
     known.collections = loaded.into_iter().map(|collection| (collection.name.clone(), collection)).collect();
     known.withheld = withheld;
+    refused
 }
 
 /// Is this index of the collection ours?

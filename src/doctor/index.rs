@@ -11,10 +11,13 @@ use crate::context::{Context, index_plan};
 use crate::drift::{Drift, drift};
 use crate::elastic::{Actual, Answer, Body, Error, Refresh, Target, Write};
 
+/// What helps where Elasticsearch did not say how an index is.
+const MAY_LOOK: &str = "the worker's credentials need view_index_metadata";
+
 pub(super) async fn doctor_index(context: &Context, collection: &Collection, installation: Uuid) -> Vec<Line> {
     let mut lines = Vec::new();
     if let Err(error) = collection.check_targets() {
-        lines.push(fail("names", error.to_string(), "correct `index` or CATCHWORD_INDEX_PREFIX"));
+        lines.push(fail("names", error.what(), error.remedy().unwrap_or_default()));
     }
     let config = context.config.served().find(|config| config.name == collection.name);
     if collection.targets.is_empty() {
@@ -33,7 +36,7 @@ pub(super) async fn doctor_index(context: &Context, collection: &Collection, ins
             Ok(actual) => {
                 lines.extend(judge(context, config.filter(|_| Some(target) == collection.readers_target()), target, &actual, installation))
             }
-            Err(error) => lines.push(fail("settings", error.to_string(), "the worker's credentials need view_index_metadata")),
+            Err(error) => lines.push(fail("settings", error.to_string(), MAY_LOOK)),
         }
     }
     if let Some(config) = config
@@ -79,11 +82,7 @@ fn filled(drift: &Drift) -> Line {
 fn aliases(target: &Target, owned: Result<(), Error>) -> Line {
     match owned {
         Ok(()) => ok("aliases", format!("{} is ours, has both aliases, and readers do not see tombstones", target.index())),
-        Err(error) => {
-            let text = error.to_string();
-            let (says, fix) = text.split_once(": ").unwrap_or((&text, "run: catchword migrate"));
-            fail("aliases", says, fix)
-        }
+        Err(error) => fail("aliases", error.what(), error.remedy().unwrap_or_else(|| MAY_LOOK.into())),
     }
 }
 

@@ -33,6 +33,8 @@ const STATEMENT: Duration = Duration::from_secs(20);
 const POSTGRES: Duration = Duration::from_secs(60);
 /// A server that does not answer within this time is down.
 const HELLO: Duration = Duration::from_secs(5);
+/// What helps where an error names no remedy of its own.
+const MIGRATE: &str = "run: catchword migrate";
 
 /// The collections that can be looked at, and whose indices they are.
 type Attached = (Vec<Collection>, Uuid);
@@ -81,9 +83,8 @@ async fn doctor_postgres(context: &Context, environment: &Environment, report: &
     report.add("postgres", postgres::look(connection, environment, &context.config).await?);
     match migrate::check_version(connection).await {
         Ok(()) => report.add("schema", [ok("version", "the schema catchword is this version's")]),
-        Err(Error::Schema(why)) => {
-            let (says, fix) = why.rsplit_once("; ").unwrap_or((&why, "run: catchword migrate"));
-            report.add("schema", [fail("version", says, fix)]);
+        Err(Error::Schema { what, remedy }) => {
+            report.add("schema", [fail("version", what, remedy.as_deref().unwrap_or(MIGRATE))]);
             return Ok(None);
         }
         Err(error) => return Err(error),
@@ -117,9 +118,8 @@ async fn doctor_postgres(context: &Context, environment: &Environment, report: &
                 report.add(&format!("{} view", config.name), lines);
                 collections.push(collection);
             }
-            Err(Error::Refused(why)) => {
-                let (says, fix) = why.rsplit_once("; ").unwrap_or((&why, "run: catchword migrate"));
-                report.add(&group, [fail("attached", says, fix)]);
+            Err(Error::Refused { what, remedy }) => {
+                report.add(&group, [fail("attached", what, remedy.as_deref().unwrap_or(MIGRATE))]);
             }
             Err(error) => return Err(error),
         }
@@ -131,5 +131,5 @@ async fn doctor_postgres(context: &Context, environment: &Environment, report: &
 
 fn away(report: &mut Report, why: String) -> Error {
     report.add("postgres", [fail("answers", why, "start it, or correct DATABASE_URL")]);
-    Error::Refused("it does not answer".into())
+    Error::refused("it does not answer")
 }

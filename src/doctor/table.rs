@@ -6,7 +6,7 @@ use sqlx::{FromRow, PgConnection};
 
 use super::line::{Line, fail, ok, warn};
 use super::schema::raise;
-use crate::collection::{Collection, Highest};
+use crate::collection::{Collection, Highest, own_statement};
 use crate::{Error, config};
 
 /// Below this a whole table is read in a moment, and needs no index.
@@ -48,10 +48,7 @@ fn triggers(problems: &[String]) -> Vec<Line> {
         return vec![ok("triggers", "in place, enabled, and ours is the last to give the row its number")];
     }
     let fix = |problem: &str| {
-        if let Some((_, own)) = problem.split_once("; run \"") {
-            return format!("run: {}; then a worker audits it", own.trim_end_matches('"'));
-        }
-        let fix = if problem.contains(" fires after ") {
+        if problem.contains(" fires after ") {
             "give that trigger a name that sorts before zzz_catchword_revision: alter trigger … rename to …"
         } else if problem.ends_with(" has row security") {
             "leave row security on, and detach the table until catchword can serve it: catchword detach NAME; a hidden row would look deleted"
@@ -59,11 +56,13 @@ fn triggers(problems: &[String]) -> Vec<Line> {
             "correct the configuration, or run: catchword migrate, then catchword reindex --all"
         } else {
             "run: catchword migrate, then catchword reindex --all"
-        };
-        fix.to_owned()
+        }
     };
-    let says = |problem: &str| problem.split_once("; run \"").map_or(problem, |(says, _)| says).to_owned();
-    problems.iter().map(|problem| fail("triggers", says(problem), fix(problem))).collect()
+    let line = |problem: &String| match own_statement(problem) {
+        (says, Some(sql)) => fail("triggers", says, format!("run: {sql}; then a worker audits it")),
+        (says, None) => fail("triggers", says, fix(says)),
+    };
+    problems.iter().map(line).collect()
 }
 
 /// Triggers do what they were made for: without the new `touches` or `watch` documents stay as they were.

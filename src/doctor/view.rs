@@ -40,8 +40,8 @@ fn watched(attached: &Collection) -> Line {
 }
 
 fn judge(survey: &Survey, view: &str) -> Vec<Line> {
-    if let Some(fault) = survey.faults.first() {
-        let (says, fix) = fault.rsplit_once("; ").unwrap_or((fault, "fix the view, or its owner's rights"));
+    if let Some((says, remedy)) = survey.faults.first() {
+        let fix = remedy.as_deref().unwrap_or("fix the view, or its owner's rights");
         return vec![fail("shape", says, fix)];
     }
     vec![
@@ -135,7 +135,7 @@ mod tests {
         let fault = |error: &str| vec![Unbuildable { key: "7".into(), error: error.into() }];
         assert_eq!(found(|_| {}), []);
         assert_eq!(found(|s| s.looked = 0), []);
-        assert_eq!(found(|s| s.faults = vec!["no column key; correct it".into()]), [("shape", Level::Fail)]);
+        assert_eq!(found(|s| s.faults = vec![("no column key".into(), Some("correct it".into()))]), [("shape", Level::Fail)]);
         assert_eq!(found(|s| s.unbuildable = fault("the view returns this key more than once")), [("unique keys", Level::Fail)]);
         assert_eq!(found(|s| s.unbuildable = fault("division by zero")), [("documents", Level::Fail)]);
         assert_eq!(found(|s| s.other_revision = 1), [("revision", Level::Fail)]);

@@ -127,9 +127,10 @@ async fn bring_in_line(context: &Context, config: &config::Collection, plan: &In
 /// Elasticsearch could not be asked, or refuses the index: said with what that leaves.
 fn nothing_attached(error: elastic::Error) -> Error {
     match error {
-        elastic::Error::Request { .. } => Error::Refused(format!(
-            "{error}; the schema catchword is in place, and no table was attached or changed: correct that, then run catchword migrate again"
-        )),
+        elastic::Error::Request { .. } => Error::refused_with(
+            format!("{error}; the schema catchword is in place, and no table was attached or changed"),
+            "correct that, then run catchword migrate again",
+        ),
         other => other.into(),
     }
 }
@@ -139,8 +140,9 @@ fn half_done(error: Error, done: &[Done]) -> Error {
     let attached: Vec<&str> = done.iter().map(|done| done.collection.as_str()).collect();
     match attached.as_slice() {
         [] => error,
-        attached => {
-            Error::Refused(format!("{error}; attached before that: {}; run catchword migrate again for the rest", attached.join(", ")))
-        }
+        attached => Error::refused_with(
+            format!("{error}; attached before that: {}", attached.join(", ")),
+            "run catchword migrate again for the rest",
+        ),
     }
 }

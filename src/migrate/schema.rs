@@ -31,7 +31,7 @@ pub async fn apply(pool: &PgPool) -> Result<Vec<String>, Error> {
     let missing = pending(&mut *pool.acquire().await?).await?;
     MIGRATIONS.run(pool).await.map_err(|error| match error {
         sqlx::migrate::MigrateError::Execute(error) => Error::Postgres(error),
-        other => Error::Schema(format!("the schema catchword cannot be migrated: {other}")),
+        other => Error::Schema { what: format!("the schema catchword cannot be migrated: {other}"), remedy: None },
     })?;
     Ok(missing.into_iter().map(|(name, _)| name).collect())
 }
@@ -43,9 +43,10 @@ pub async fn refuse_encoding(connection: &mut PgConnection) -> Result<(), Error>
     if encoding == UTF8 {
         return Ok(());
     }
-    Err(Error::Refused(format!(
-        "this database has the encoding {encoding}, and catchword needs {UTF8}; create one with encoding '{UTF8}' and move the data there by pg_dump"
-    )))
+    Err(Error::refused_with(
+        format!("this database has the encoding {encoding}, and catchword needs {UTF8}"),
+        format!("create one with encoding '{UTF8}' and move the data there by pg_dump"),
+    ))
 }
 
 /// Waits until no other migrate is at it. There may be no table to lock yet, so the lock is a session's.
@@ -56,7 +57,10 @@ async fn turn(pool: &PgPool) -> Result<Alone, Error> {
         match Alone::take(connection, "catchword.migrate").await? {
             Ok(alone) => return Ok(alone),
             Err(holder) if started.elapsed() > TURN => {
-                return Err(Error::Refused(format!("another migrate seems to run: its lock is held by {holder}; wait for it, or end it")));
+                return Err(Error::refused_with(
+                    format!("another migrate seems to run: its lock is held by {holder}"),
+                    "wait for it, or end it",
+                ));
             }
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
@@ -67,9 +71,10 @@ async fn turn(pool: &PgPool) -> Result<Alone, Error> {
 pub async fn pending(connection: &mut PgConnection) -> Result<Vec<(String, String)>, Error> {
     let applied = applied(connection).await?;
     if let Some(newer) = applied.iter().find(|version| !MIGRATIONS.version_exists(**version)) {
-        return Err(Error::Schema(format!(
-            "the schema catchword is at version {newer}, newer than this binary; install the newer catchword"
-        )));
+        return Err(Error::Schema {
+            what: format!("the schema catchword is at version {newer}, newer than this binary"),
+            remedy: Some("install the newer catchword".into()),
+        });
     }
     let missing = MIGRATIONS.iter().filter(|migration| !applied.contains(&migration.version));
     Ok(missing.map(|m| (format!("{:04} {}", m.version, m.description), m.sql.as_str().to_owned())).collect())
@@ -90,15 +95,12 @@ pub async fn apply_for_a_look(connection: &mut PgConnection, pending: &[(String,
 /// Refuses a schema that is missing, older or newer.
 pub async fn check_version(connection: &mut PgConnection) -> Result<(), Error> {
     let missing = pending(connection).await?;
-    match missing.first() {
-        None => Ok(()),
-        Some(_) if missing.len() == MIGRATIONS.iter().count() => {
-            Err(Error::Schema("there is no schema catchword in this database; run: catchword migrate".into()))
-        }
-        Some((name, _)) => {
-            Err(Error::Schema(format!("the schema catchword is older than this binary, it lacks {name}; run: catchword migrate")))
-        }
-    }
+    let what = match missing.first() {
+        None => return Ok(()),
+        Some(_) if missing.len() == MIGRATIONS.iter().count() => "there is no schema catchword in this database".into(),
+        Some((name, _)) => format!("the schema catchword is older than this binary, it lacks {name}"),
+    };
+    Err(Error::Schema { what, remedy: Some("run: catchword migrate".into()) })
 }
 
 async fn applied(connection: &mut PgConnection) -> Result<Vec<i64>, Error> {

@@ -29,16 +29,19 @@ pub struct Plan {
 pub(crate) async fn plan_rebuild(context: &Context, request: &Request) -> Result<Plan, Error> {
     let (collection, plan) = rebuildable(context, request).await?;
     let Some(old) = collection.readers_target().cloned() else {
-        return Err(Error::Refused(format!("collection {} has no index yet; run: catchword migrate", collection.name)));
+        return Err(Error::refused_with(format!("collection {} has no index yet", collection.name), "run: catchword migrate"));
     };
     check_alias(context, &collection, &plan, &old).await?;
     let room = context.elastic.room_beside(&old).await?;
     if !room.is_enough() {
-        return Err(Error::Refused(format!(
-            "a second copy of {old} takes {}, and {} can be written before the disks are full; make room, or add a node",
-            bytes(room.needed),
-            bytes(room.free)
-        )));
+        return Err(Error::refused_with(
+            format!(
+                "a second copy of {old} takes {}, and {} can be written before the disks are full",
+                bytes(room.needed),
+                bytes(room.free)
+            ),
+            "make room, or add a node",
+        ));
     }
     let anew = collection.view_changed;
     let keys = reindex::Request { collection: collection.name.clone(), hidden: true, ..reindex::Request::default() };
@@ -71,10 +74,10 @@ async fn rebuildable(context: &Context, request: &Request) -> Result<(Collection
     collection.check_targets()?;
     let name = &collection.name;
     if let Some(problem) = collection.problems.first() {
-        return Err(Error::Refused(format!("collection {name}: {problem}; run: catchword migrate")));
+        return Err(Error::refused_with(format!("collection {name}: {problem}"), "run: catchword migrate"));
     }
     if let Some(why) = &collection.paused {
-        return Err(Error::Refused(format!("collection {name} is paused {why}; resume it first: catchword resume {name}")));
+        return Err(Error::refused_with(format!("collection {name} is paused {why}"), format!("resume it first: catchword resume {name}")));
     }
     let mut plan = index_plan(context, config, collection.installation)?;
     if let Some(mapping) = &request.mapping {
@@ -89,10 +92,13 @@ async fn check_alias(context: &Context, collection: &Collection, plan: &IndexPla
     match context.elastic.readers_see(&collection.alias).await? {
         Some(seen) if seen == *old => {}
         Some(other) => {
-            return Err(Error::Refused(format!(
-                "the alias {} leads to {other}, and collection {} is kept in {old}: somebody moved it; move it back first",
-                collection.alias, collection.name
-            )));
+            return Err(Error::refused_with(
+                format!(
+                    "the alias {} leads to {other}, and collection {} is kept in {old}: somebody moved it",
+                    collection.alias, collection.name
+                ),
+                "move it back first",
+            ));
         }
         None => return Err(elastic::Error::NoAlias { alias: collection.alias.clone(), index: old.index().to_owned() }.into()),
     }
@@ -106,10 +112,10 @@ async fn check_keys(context: &Context, name: &str) -> Result<(), Error> {
     let collection = collection::load(&mut connection, config, &context.prefix).await?;
     match collection.doubled_key(&mut connection).await? {
         None => Ok(()),
-        Some(key) => Err(Error::Refused(format!(
-            "the view {} returns the key {key} more than once, and an index holds one document for it; make its keys unique",
-            config.view
-        ))),
+        Some(key) => Err(Error::refused_with(
+            format!("the view {} returns the key {key} more than once, and an index holds one document for it", config.view),
+            "make its keys unique",
+        )),
     }
 }
 

@@ -14,7 +14,7 @@ impl Run<'_> {
             // a mapping that is refused changes nothing; any other answer leaves open whether the index is there
             Err(error @ elastic::Error::Request { answer: Answer::Refused(_), .. }) => {
                 row::forget(self.pool(), rebuild.id).await?;
-                return Err(Error::Refused(format!("{error}; nothing was changed, correct the mapping and repeat this")));
+                return Err(Error::refused_with(error.to_string(), "nothing was changed, correct the mapping and repeat this"));
             }
             Err(error) => return Err(error.into()),
         }

@@ -75,7 +75,7 @@ impl Run<'_> {
             let mut look = AtElasticsearch::of(&keys);
             look.ask(&context.elastic, &new, look::LIMIT)
                 .await
-                .map_err(|answer| Error::Refused(format!("index {new} cannot be looked at: {answer}")))?;
+                .map_err(|answer| Error::refused(format!("index {new} cannot be looked at: {answer}")))?;
             let seen = look.then_postgres(&collection, &mut connection).await?;
             for (n, key) in keys.iter().enumerate() {
                 let seen = seen.key(n);
@@ -87,11 +87,13 @@ impl Run<'_> {
         }
         let Some(example) = example else { return Ok(()) };
         let said = example.last_error.clone().or_else(|| outcome.refusing.get(&rebuild.collection).cloned());
-        Err(Error::Refused(format!(
-            "{lacking} documents do not come into the new index {new}, {} for one{}; correct the view or the rows and go on: catchword rebuild {name}, or undo it and correct the mapping: catchword rebuild {name} --abort",
-            example.key,
-            said.map_or(String::new(), |said| format!(" ({said})")),
-            name = rebuild.collection
-        )))
+        let said = said.map_or(String::new(), |said| format!(" ({said})"));
+        Err(Error::refused_with(
+            format!("{lacking} documents do not come into the new index {new}, {} for one{said}", example.key),
+            format!(
+                "correct the view or the rows and go on: catchword rebuild {name}, or undo it and correct the mapping: catchword rebuild {name} --abort",
+                name = rebuild.collection
+            ),
+        ))
     }
 }

@@ -6,9 +6,10 @@ use crate::context::Context;
 
 pub(super) async fn take(context: &Context, collection: &str) -> Result<Alone, Error> {
     take_or_see(context, collection).await?.map_err(|holder| {
-        Error::Refused(format!(
-            "a rebuild of {collection} is being worked on by another process: {holder}; wait for it, or stop it first; see: catchword status"
-        ))
+        Error::refused_with(
+            format!("a rebuild of {collection} is being worked on by another process: {holder}"),
+            "wait for it, or stop it first; see: catchword status",
+        )
     })
 }
 

@@ -120,7 +120,7 @@ pub(crate) async fn rebuild_drop(context: &Context, collection: &str, who: &str)
 async fn need_rebuild(context: &Context, collection: &str) -> Result<Rebuild, Error> {
     let found = unfinished_rebuild(context, collection).await?;
     found.ok_or_else(|| {
-        Error::Refused(format!("no rebuild of {collection} is under way, and no old index of it is kept; see: catchword status"))
+        Error::refused_with(format!("no rebuild of {collection} is under way, and no old index of it is kept"), "see: catchword status")
     })
 }
 
@@ -172,7 +172,9 @@ impl Run<'_> {
         });
         match moved {
             true => Ok(()),
-            false => Err(Error::Refused(format!("somebody else moved the rebuild of {}; see: catchword status", rebuild.collection))),
+            false => {
+                Err(Error::refused_with(format!("somebody else moved the rebuild of {}", rebuild.collection), "see: catchword status"))
+            }
         }
     }
 

@@ -64,15 +64,18 @@ impl Stage {
 
     /// Why this cannot be done now, and what can.
     pub(super) fn cannot(self, what: &str, collection: &str) -> Error {
-        let remedy = match self {
-            Stage::Keep => format!("the readers' alias has moved already; go back with: catchword rebuild {collection} --back"),
-            Stage::Drop | Stage::Done => "it is finished, and the old index is being dropped".to_owned(),
-            Stage::Abort | Stage::Aborted => format!("it is being undone; finish that with: catchword rebuild {collection} --abort"),
-            _ => format!(
-                "the readers' alias has not moved yet; go on with: catchword rebuild {collection}, or undo it: catchword rebuild {collection} --abort"
+        let (why, remedy) = match self {
+            Stage::Keep => ("the readers' alias has moved already", Some(format!("go back with: catchword rebuild {collection} --back"))),
+            Stage::Drop | Stage::Done => ("it is finished, and the old index is being dropped", None),
+            Stage::Abort | Stage::Aborted => {
+                ("it is being undone", Some(format!("finish that with: catchword rebuild {collection} --abort")))
+            }
+            _ => (
+                "the readers' alias has not moved yet",
+                Some(format!("go on with: catchword rebuild {collection}, or undo it: catchword rebuild {collection} --abort")),
             ),
         };
-        Error::Refused(format!("the rebuild of {collection} is in its stage {}, so it cannot {what}: {remedy}", self.name()))
+        Error::Refused { what: format!("the rebuild of {collection} is in its stage {}, so it cannot {what}: {why}", self.name()), remedy }
     }
 }
 
@@ -149,14 +152,16 @@ impl Rebuild {
         let name = &self.collection;
         if self.stage == Stage::Keep && self.is_kept() {
             let (until, kept) = (self.drop_at.map(|at| at.format("%Y-%m-%d %H:%M UTC").to_string()).unwrap_or_default(), self.kept_index());
-            return Err(Error::Refused(format!(
-                "the last rebuild of {name} still keeps {kept}, until {until}; drop it first: catchword rebuild {name} --drop"
-            )));
+            return Err(Error::refused_with(
+                format!("the last rebuild of {name} still keeps {kept}, until {until}"),
+                format!("drop it first: catchword rebuild {name} --drop"),
+            ));
         }
         match &request.mapping {
-            Some(mapping) if *mapping != self.mapping => Err(Error::Refused(format!(
-                "a rebuild of {name} with another mapping is not finished; go on with that one: catchword rebuild {name}, or undo it: catchword rebuild {name} --abort"
-            ))),
+            Some(mapping) if *mapping != self.mapping => Err(Error::refused_with(
+                format!("a rebuild of {name} with another mapping is not finished"),
+                format!("go on with that one: catchword rebuild {name}, or undo it: catchword rebuild {name} --abort"),
+            )),
             _ => Ok(self),
         }
     }
@@ -176,7 +181,7 @@ pub async fn unfinished(connection: &mut PgConnection, collections: &[&str]) -> 
 /// One, also if it is over.
 pub(super) async fn read(pool: &PgPool, id: i64) -> Result<Rebuild, Error> {
     let found = sqlx::query_as(include_str!("unfinished.sql")).bind(None::<Vec<String>>).bind(id).fetch_optional(pool).await?;
-    found.ok_or_else(|| Error::Refused("the rebuild is gone: its collection was detached".into()))
+    found.ok_or_else(|| Error::refused("the rebuild is gone: its collection was detached"))
 }
 
 pub(super) async fn begin(pool: &PgPool, request: &Request, index: &Target, mapping: &Value) -> Result<i64, Error> {

@@ -18,7 +18,10 @@ impl Run<'_> {
     /// alias moves. Whoever is killed in that blink leaves that behind, written down: the next one to come, command or worker, ends it.
     pub(super) async fn swap(&self, rebuild: &Rebuild) -> Result<(), Error> {
         let [from, to] = rebuild.targets.as_slice() else {
-            return Err(Error::Refused(format!("collection {} no longer has two indices; see: catchword status", rebuild.collection)));
+            return Err(Error::refused_with(
+                format!("collection {} no longer has two indices", rebuild.collection),
+                "see: catchword status",
+            ));
         };
         let (from, to) = (Target::new(from), Target::new(to));
         let alias = self.alias(rebuild)?;
@@ -35,10 +38,10 @@ impl Run<'_> {
             }
             other => {
                 let leads = other.map_or("nowhere".to_owned(), |other| format!("to {other}"));
-                return Err(Error::Refused(format!(
-                    "the alias {alias} leads {leads}, not to {from}: somebody moved it; move it back, then go on: catchword rebuild {}",
-                    rebuild.collection
-                )));
+                return Err(Error::refused_with(
+                    format!("the alias {alias} leads {leads}, not to {from}: somebody moved it"),
+                    format!("move it back, then go on: catchword rebuild {}", rebuild.collection),
+                ));
             }
         }
         self.set_free(rebuild.id, &from).await?;
@@ -79,7 +82,7 @@ impl Run<'_> {
             Ok(seen) => seen.into_iter().find_map(|has| if let Has::Unknown(why) = has { Some(why) } else { None }),
             Err(answer) => Some(answer.to_string()),
         };
-        why.map_or(Ok(()), |why| Err(Error::Refused(format!("index {kept} does not answer as it should, nothing was changed: {why}"))))
+        why.map_or(Ok(()), |why| Err(Error::refused(format!("index {kept} does not answer as it should, nothing was changed: {why}"))))
     }
 
     pub(super) fn alias(&self, rebuild: &Rebuild) -> Result<String, Error> {

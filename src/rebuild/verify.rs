@@ -51,9 +51,10 @@ impl Run<'_> {
         let (name, new) = (&rebuild.collection, &rebuild.new_index);
         match changed {
             false => Ok(()),
-            true => Err(Error::Refused(format!(
-                "the view changed while {new} was filled, so it has documents of both definitions; write all of them again: catchword reindex {name} --all --anew; then go on: catchword rebuild {name}"
-            ))),
+            true => Err(Error::refused_with(
+                format!("the view changed while {new} was filled, so it has documents of both definitions"),
+                format!("write all of them again: catchword reindex {name} --all --anew; then go on: catchword rebuild {name}"),
+            )),
         }
     }
 
@@ -75,8 +76,8 @@ fn out_of_step(rebuild: &Rebuild, found: &Report) -> Error {
     let kinds: Vec<String> = found.differences.iter().filter(|(_, n)| **n > 0).map(|(kind, n)| format!("{n} {kind}")).collect();
     let what = if kinds.is_empty() { format!("{} keys cannot be told", found.unknown) } else { kinds.join(", ") };
     let example = found.examples.first().map_or(String::new(), |example| format!(", {} for one", example.key));
-    Error::Refused(format!(
-        "the new index {} is not in step and is not swapped in: {what}{example}; look: catchword dead list; then go on: catchword rebuild {name}, or undo it: catchword rebuild {name} --abort",
-        rebuild.new_index
-    ))
+    Error::refused_with(
+        format!("the new index {} is not in step and is not swapped in: {what}{example}", rebuild.new_index),
+        format!("look: catchword dead list; then go on: catchword rebuild {name}, or undo it: catchword rebuild {name} --abort"),
+    )
 }

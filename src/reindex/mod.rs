@@ -65,10 +65,10 @@ pub async fn start(pool: &PgPool, request: &Request) -> Result<i64, Error> {
             }
             Err(error) if error.sqlstate().as_deref() == Some(Error::LOCK_NOT_AVAILABLE) && tries < LOCK_TRIES => tries += 1,
             Err(error) if error.sqlstate().as_deref() == Some(Error::LOCK_NOT_AVAILABLE) => {
-                return Err(Error::Refused(format!(
-                    "the table of {} is too busy: a long transaction holds it; end that one, or repeat this later",
-                    request.collection
-                )));
+                return Err(Error::refused_with(
+                    format!("the table of {} is too busy: a long transaction holds it", request.collection),
+                    "end that one, or repeat this later",
+                ));
             }
             Err(error) => return Err(error),
         }

@@ -126,11 +126,11 @@ impl CollectionStanding {
         match collection::load(connection, config, &context.prefix).await {
             Ok(attached) => {
                 let mismatch = attached.check_targets().err().map(|error| error.to_string());
-                let problem = || attached.problems.first().map(|problem| collection::with_remedy(problem));
+                let problem = || attached.problems.first().map(|problem| collection::with_remedy(problem).to_string());
                 self.problem = mismatch.or_else(problem);
                 self.attached = Some(attached);
             }
-            Err(Error::Refused(why)) => self.problem = Some(why),
+            Err(refused @ Error::Refused { .. }) => self.problem = Some(refused.to_string()),
             Err(error) => return Err(error),
         }
         Ok(())

@@ -40,7 +40,7 @@ async fn first_that_is_free(context: &Context, asked: &[Asked], stop: &Cancellat
                 return;
             }
             // another process runs it, or has just finished it
-            Err(Error::Refused(why)) => tracing::debug!("{why}"),
+            Err(refused @ Error::Refused { .. }) => tracing::debug!("{refused}"),
             Err(Error::Held(why)) => tracing::error!("{why}"),
             Err(Error::Stopped) => return,
             Err(error) => return tracing::warn!("audit {id} goes on in a minute: {error}"),

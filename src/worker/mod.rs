@@ -154,7 +154,7 @@ impl Worker {
     /// The clock only notifies: its runs may overlap, and nothing may run inside it that can panic. Ticks during a run collapse into one.
     async fn clock(&self, wake: Arc<Notify>) -> Result<JobScheduler, Error> {
         let tick = &self.context.config.worker.tick;
-        let wrong = |error| Error::Refused(format!("tick = \"{tick}\": {error}"));
+        let wrong = |error| Error::refused(format!("tick = \"{tick}\": {error}"));
         let clock = JobScheduler::new().await.map_err(wrong)?;
         let job = Job::new(tick.as_str(), move |_, _| wake.notify_one()).map_err(wrong)?;
         clock.add(job).await.map_err(wrong)?;

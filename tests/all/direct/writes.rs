@@ -98,10 +98,10 @@ async fn a_store_that_fails_leaves_neither_row_nor_job_nor_document() {
         .store_and_schedule("annotation", async |tx: &mut PgConnection| {
             let id: Uuid = sqlx::query_scalar(INSERT).bind("x").fetch_one(tx).await?;
             attempted = Some(id.to_string());
-            Err::<Stored<Uuid>, _>(Error::Refused("the application changed its mind".into()))
+            Err::<Stored<Uuid>, _>(Error::refused("the application changed its mind"))
         })
         .await;
-    assert!(matches!(failed, Err(Error::Refused(_))));
+    assert!(matches!(failed, Err(Error::Refused { .. })));
     assert_eq!(world.one::<i64>("select count(*) from annotation").await, 0);
     assert_eq!(world.jobs().await, 0);
     assert_eq!(world.version("annotation", &attempted.unwrap()).await, None);
