@@ -103,7 +103,7 @@ async fn jobs_that_somebody_else_has_locked_are_told_and_a_drain_that_did_nothin
 
     world.sql("insert into catchword.pause (collection, by, reason) values ('annotation', 'mina', 'moving')").await;
     let (code, out, _) = world.run(&["sync", "--drain"]).await;
-    assert!(code == 1 && out.contains("by mina: moving; go on with: catchword resume annotation"), "{out}");
+    assert!(code == 1 && out.contains("by mina: moving; resume it with: catchword resume annotation"), "{out}");
     world.sql("delete from catchword.pause").await;
     let (code, out, err) = world.run(&["sync", "--drain"]).await;
     assert_eq!((code, world.jobs().await), (0, 0), "{out} {err}");
