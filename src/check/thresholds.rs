@@ -1,7 +1,6 @@
 //! Where well ends, each with its reason. `dashboards/alarms.yaml` draws the same lines; there a `for` keeps a moment from waking anybody,
 //! here the ages themselves do.
 
-pub(super) use crate::heartbeat::ABSENT_SECONDS;
 pub(super) use crate::outcome::OBJECTIVE_SECONDS;
 pub(super) use crate::standing::{BURN_FAST_LONG_SECONDS, BURN_FAST_SHORT_SECONDS, BURN_SLOW_LONG_SECONDS, BURN_SLOW_SHORT_SECONDS};
 

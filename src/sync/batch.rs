@@ -19,6 +19,7 @@ use crate::collection::Collection;
 use crate::config::CANARY;
 use crate::context::Context;
 use crate::elastic::Answer;
+use crate::health::Fault;
 use crate::job::{self, Job};
 use crate::outcome::Measured;
 use crate::outcome::Outcome;
@@ -116,7 +117,8 @@ fn note_health(
     }
     if let Some(Answer::Blocked(why)) = readers {
         outcome.blocked.insert(name.clone(), why);
-    } else if let Some(error) = mass_refusal(findings.values()) {
+    } else if let Some(error) = mass_refusal(findings.values(), context.health.faults.why(name, Fault::Refusing).as_deref()) {
+        outcome.hindered = Some(error.clone());
         outcome.refusing.insert(name.clone(), error);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde_json::json;
 use sqlx::PgConnection;
 use tokio_util::sync::CancellationToken;
 
@@ -91,15 +92,21 @@ async fn what_stood(context: &Context, collections: &[&str], outcome: &Outcome) 
         let names: Vec<&String> = moved.iter().collect();
         sqlx::query(include_str!("note_moved.sql")).bind(names).execute(&mut *connection).await?;
     }
-    let mut found = BTreeMap::new();
+    let (mut found, mut failed) = (BTreeMap::new(), BTreeMap::new());
     for collection in context.collections(collections).iter().filter(|collection| !moved.contains(&collection.name)) {
         let name = &collection.name;
         let told = outcome.breaker.is_some() || outcome.blocked.contains_key(name) || outcome.refusing.contains_key(name);
         let claimed = stood.remove(name);
+        if let Some(why) = claimed.as_ref().filter(|why| !why.is_empty() && collection.paused.is_none()) {
+            failed.insert(name.clone(), why.clone());
+        }
         if told || claimed.is_none() && job::first_due(&mut connection, name).await?.is_none() {
             continue;
         }
         found.insert(name.clone(), why_stood(context, &mut connection, collection, claimed).await?);
+    }
+    if !failed.is_empty() {
+        sqlx::query(include_str!("note_stood.sql")).bind(json!(failed)).execute(&mut *connection).await?;
     }
     Ok(Turns { moved, stood: found })
 }

@@ -96,8 +96,9 @@ fn refused(job: &Job, reason: Reason, error: &str) -> Fate {
 const MASS: usize = 50;
 
 /// When at least 50 and over half of a batch are refused with one error, the view or the mapping is at fault, not the documents: the
-/// error. Then no attempt is counted; what is not refused goes on.
-pub fn mass_refusal<'a>(findings: impl ExactSizeIterator<Item = &'a Finding>) -> Option<String> {
+/// error. Then no attempt is counted; what is not refused goes on. While that is so (`before`), fewer are enough: the postponed jobs come
+/// back a few at a time. It ends with a batch of which half passes, or is refused with another error.
+pub fn mass_refusal<'a>(findings: impl ExactSizeIterator<Item = &'a Finding>, before: Option<&str>) -> Option<String> {
     let all = findings.len();
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for finding in findings {
@@ -108,7 +109,8 @@ pub fn mass_refusal<'a>(findings: impl ExactSizeIterator<Item = &'a Finding>) ->
         }
     }
     let (error, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-    (count >= MASS && count * 2 > all).then(|| error.to_owned())
+    let enough = if before == Some(error) { 1 } else { MASS };
+    (count >= enough && count * 2 > all).then(|| error.to_owned())
 }
 
 #[cfg(test)]
@@ -210,10 +212,14 @@ mod tests {
         let batch = |bad: usize, good: usize| -> Vec<Finding> {
             std::iter::repeat_with(refused).take(bad).chain(std::iter::repeat_with(fine).take(good)).collect()
         };
-        assert_eq!(mass_refusal(batch(50, 49).iter()), Some("no such field".into()));
-        assert_eq!(mass_refusal(batch(50, 50).iter()), None);
-        assert_eq!(mass_refusal(batch(49, 0).iter()), None);
+        assert_eq!(mass_refusal(batch(50, 49).iter(), None), Some("no such field".into()));
+        assert_eq!(mass_refusal(batch(50, 50).iter(), None), None);
+        assert_eq!(mass_refusal(batch(49, 0).iter(), None), None);
+        // it lasts until some pass
+        assert_eq!(mass_refusal(batch(1, 0).iter(), Some("no such field")), Some("no such field".into()));
+        assert_eq!(mass_refusal(batch(1, 1).iter(), Some("no such field")), None);
+        assert_eq!(mass_refusal(batch(1, 0).iter(), Some("another")), None);
         let mixed: Vec<Finding> = (0..100).map(|n| seen(Verdict::Missing, Some(Answer::Refused(format!("error {n}"))))).collect();
-        assert_eq!(mass_refusal(mixed.iter()), None);
+        assert_eq!(mass_refusal(mixed.iter(), None), None);
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn judge(standing: &Standing, collection: &CollectionStanding, told: 
 fn worker_absent(collection: &CollectionStanding, serving: &[&WorkerRow]) -> Check {
     let name = "CatchwordWorkerAbsent";
     match serving.len() {
-        0 => unwell(name, Some(collection), format!("no worker that serves it was seen for {}", span(ABSENT_SECONDS)), START),
+        0 => unwell(name, Some(collection), "no worker that serves it is running, or it is stuck".into(), START),
         n => well(name, Some(collection), format!("served by {n}")),
     }
 }

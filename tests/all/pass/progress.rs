@@ -172,6 +172,7 @@ async fn a_view_that_fails_for_every_row_is_told_however_few_there_are() {
     assert!(code == 1 && out.contains("none moved: division by zero"), "{out}");
     let (code, out, _) = world.run(&["sync", "--drain"]).await;
     assert_eq!(code, 0, "nothing is due: {out}");
+    assert_eq!(world.all::<String>("select collection || ': ' || why from catchword.standstill").await, ["annotation: division by zero"]);
     let worker = start(&world).await;
     eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
     for n in 1..=3 {
