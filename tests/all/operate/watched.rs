@@ -174,7 +174,7 @@ impl Application {
         let like = world.binary();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.env_clear().envs(like.as_std().get_envs().filter_map(|(name, value)| Some((name, value?)))).env(APPLICATION, "yes");
-        command.args(["--exact", "watched::the_application", "--nocapture"]).kill_on_drop(true);
+        command.args(["--exact", "operate::watched::the_application", "--nocapture"]).kill_on_drop(true);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         loop {
