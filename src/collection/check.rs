@@ -141,7 +141,7 @@ async fn check_revision(
             "collection {}: revision in the view {} is not the column {} of {}",
             config.name, config.view, config.revision, config.table
         ),
-        "select that column as revision",
+        "the view must select that column as revision",
     );
     let reads_it: bool = sqlx::query_scalar(include_str!("view_reads.sql"))
         .bind(&config.view)

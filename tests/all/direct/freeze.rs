@@ -90,9 +90,9 @@ async fn a_frozen_elasticsearch_slows_a_service_by_a_second_and_only_until_the_b
     let normal = p99(&before);
     println!("{} writes in {calm:?} of calm, p99 {normal:?}; {} in {frozen_for:?} of frost, {in_vain} in vain", before.len(), during.len());
     assert!(during.len() > 10 * WRITERS, "writes go on");
-    // there are twice WRITERS, and each may meet it twice: once when it froze, once more before the third failure was noted; and once more
-    // on a slow machine. Without a breaker it were one a second each
-    assert!(in_vain <= 6 * WRITERS, "{in_vain} writes waited for a frozen cluster");
+    // one under way when it froze, one more before the third failure was noted, one for a slow machine; without a breaker it were
+    // one a second each
+    assert!(in_vain <= 3 * WRITERS, "{in_vain} writes waited for a frozen cluster");
     let mut raised = Duration::ZERO;
     for second in 0..frozen_for.as_secs() {
         let (from, to) = (at + Duration::from_secs(second), at + Duration::from_secs(second + 1));
