@@ -14,8 +14,8 @@ comment on sequence catchword.revision is 'the version of documents: even for a 
 create table catchword.collection (
   name            text primary key constraint collection_name_is_plain check (name ~ '^[a-z][a-z0-9_]{0,39}$'),
   source          regclass not null,
-  key_column      name not null,
-  key_type        text not null,
+  key_columns     name[] not null,
+  key_types       text[] not null,
   revision_column name not null,
   view            text not null,
   floor           bigint not null constraint collection_floor_is_drawn check (floor % 4 = 0),
@@ -37,8 +37,9 @@ create table catchword.collection (
 comment on table  catchword.collection is 'a table, its view and its index';
 comment on column catchword.collection.name is 'what jobs, commands and metrics call it';
 comment on column catchword.collection.source is 'the table whose rows are the truth';
-comment on column catchword.collection.key_column is 'the column that names a row, and its document';
-comment on column catchword.collection.key_type is 'the type of the key; a job holds the text of a value of this type';
+comment on column catchword.collection.key_columns is 'the columns that together name a row, and its document';
+comment on column catchword.collection.key_types
+  is 'their types, of a domain the type below it; a job holds the text of values of these types';
 comment on column catchword.collection.revision_column is 'the column that the trigger fills from catchword.revision';
 comment on column catchword.collection.view
   is 'the quoted name of the view (key, revision, body) whose rows are the documents';
@@ -282,21 +283,186 @@ end $$;
 comment on function catchword.named is 'the table or view that a name means under a search path; null: none';
 
 -- Written out, because that of an extension's type is in a schema that our path does not have: a citext would be
--- compared as a text.
-create function catchword.equality(p_type oid) returns text
+-- compared as a text. `p_strategy` is that of a btree: 3 is equal, 5 is greater.
+create function catchword.operator(p_type oid, p_strategy smallint) returns text
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select coalesce(
     (select format('operator(%I.%s)', n.nspname, o.oprname)
        from pg_opclass c
        join pg_am m on m.oid = c.opcmethod and m.amname = 'btree'
-       join pg_amop a on a.amopfamily = c.opcfamily and a.amopstrategy = 3
+       join pg_amop a on a.amopfamily = c.opcfamily and a.amopstrategy = p_strategy
                      and a.amoplefttype = c.opcintype and a.amoprighttype = c.opcintype
        join pg_operator o on o.oid = a.amopopr
        join pg_namespace n on n.oid = o.oprnamespace
       where c.opcdefault
         and c.opcintype = coalesce((select nullif(t.typbasetype, 0) from pg_type t where t.oid = p_type), p_type)),
-    'operator(pg_catalog.=)')
+    case p_strategy when 3 then 'operator(pg_catalog.=)' else 'operator(pg_catalog.>)' end)
+$$;
+comment on function catchword.operator is 'the operator by which two values of a type are compared, with its schema';
+
+create function catchword.equality(p_type oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select catchword.operator(p_type, 3::smallint)
 $$;
 comment on function catchword.equality is 'the operator by which two values of a type are equal, with its schema';
+
+-- Keys. A row is named by one column or by several. Jobs, records and documents have the text of it: of one column the
+-- value's own text, of several their texts with a / in between. A / in a value is written %2F, a % is written %25, so
+-- that the parts can be told apart. One key has one text: numbers without zeros at their end, citext in lower case.
+
+create function catchword.key_type(p_type oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  with recursive below (type) as (
+    select p_type
+    union all
+    select t.typbasetype from below b join pg_type t on t.oid = b.type and t.typtype = 'd'
+  )
+  select case when t.oid = any('{uuid,bigint,integer,smallint,text,numeric,date}'::regtype[]) then t.oid::regtype::text
+              when t.oid = 'character varying'::regtype then 'text'
+              when t.oid = 'character'::regtype then 'bpchar'
+              when t.typname = 'citext' then t.oid::regtype::text end
+    from below b join pg_type t on t.oid = b.type
+   where t.typtype <> 'd'
+$$;
+comment on function catchword.key_type is 'the type that keys of this type are compared as; null: it cannot be a key';
+
+create function catchword.key_types(p_source regclass, p_columns name[]) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select array(select catchword.key_type(a.atttypid)
+                 from unnest(p_columns) with ordinality as c (name, n)
+                 left join pg_attribute a on a.attrelid = p_source and a.attname = c.name
+                                         and a.attnum > 0 and not a.attisdropped
+                order by c.n)
+$$;
+comment on function catchword.key_types is 'the types that these columns are compared as, in their order';
+
+create function catchword.part_text(p_type text, p_value text, p_several boolean) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select case when p_several and (p_type in ('text', 'bpchar') or p_type like '%citext')
+              then format($q$pg_catalog.replace(pg_catalog.replace(%s, '%%', '%%25'), '/', '%%2F')$q$, plain.text)
+              else plain.text end
+    from (select case when p_type = 'numeric' then format('pg_catalog.trim_scale(%s)::text', p_value)
+                      when p_type like '%citext' then format('pg_catalog.lower(%s::text)', p_value)
+                      else format('%s::text', p_value) end) as plain (text)
+$$;
+comment on function catchword.part_text is 'SQL for the text that a column''s value is in a key';
+
+create function catchword.part_of(p_key text, p_part integer, p_parts integer) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select case p_parts when 1 then format('(%s)::text', p_key)
+                      else format($q$pg_catalog.split_part((%s)::text, '/', %s)$q$, p_key, p_part) end
+$$;
+comment on function catchword.part_of is 'SQL for one part of a key, as it is written in the key';
+
+create function catchword.part_value(p_type text, p_key text, p_part integer, p_parts integer) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select format('%s::%s',
+                case when p_parts > 1 and (p_type in ('text', 'bpchar') or p_type like '%citext')
+                     then format($q$pg_catalog.replace(pg_catalog.replace(%s, '%%2F', '/'), '%%25', '%%')$q$, part)
+                     else part end,
+                p_type)
+    from catchword.part_of(p_key, p_part, p_parts) as part
+$$;
+comment on function catchword.part_value is 'SQL for the value that one part of a key is the text of';
+
+create function catchword.is_date(p_text text) returns boolean
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+  perform p_text::date;
+  return true;
+exception when data_exception then
+  return false;
+end $$;
+comment on function catchword.is_date is 'can this text be read as a date?';
+
+-- The id of a document that cannot be a key is recorded as gone too, when an audit found it.
+create function catchword.part_condition(p_type text, p_part text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select format(case p_type
+    when 'uuid' then $q$%s ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'$q$
+    when 'smallint' then $q$case when %1$s ~ '^-?[0-9]{1,5}$'
+                                 then %1$s::numeric between -32768 and 32767 else false end$q$
+    when 'integer' then $q$case when %1$s ~ '^-?[0-9]{1,10}$'
+                                then %1$s::numeric between -2147483648 and 2147483647 else false end$q$
+    when 'bigint' then $q$case when %1$s ~ '^-?[0-9]{1,19}$'
+                 then %1$s::numeric between -9223372036854775808 and 9223372036854775807 else false end$q$
+    when 'numeric' then $q$%s ~ '^-?[0-9]{1,250}([.][0-9]{1,250})?$'$q$
+    when 'date' then $q$catchword.is_date(%s)$q$
+    else '%s is not null' end, p_part)
+$$;
+comment on function catchword.part_condition
+  is 'the condition in SQL under which a text is a part of a key of this type';
+
+-- What the names in a template stand for that have to do with keys; see `fill` in 0002_triggers.sql. `t` is a row of
+-- the table, `v` one of the view, `n` and `o` a new and an old row in a trigger, `k` one with the columns k1, k2, ….
+--   {t_key} the text of its key; {t_columns} its columns, also to sort by; {t_is X} its key is X, a text;
+--   {t_at X} its key is among X, an array of text; {t_after X} it comes behind the key X; {t_is_v} t and v are the same
+--   {given X} the array X as text; {fits X} can X be a key?; {values_of X} the columns k1, k2, … of the key X;
+--   {t_as_k} the columns of t, called so
+-- `p_array` is the type under which arrays of keys are bound. A place for X is chr(1) until the end.
+create function catchword.key_names(p_columns name[], p_types text[], p_array text default 'text[]') returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  with part as (
+    select n, p_types[n] as type, catchword.quoted(p_columns[n]) as name, cardinality(p_columns) as parts,
+           catchword.equality(to_regtype(p_types[n])) as equals,
+           catchword.operator(to_regtype(p_types[n]), 5::smallint) as greater,
+           catchword.part_value(p_types[n], chr(1), n, cardinality(p_columns)) as value,
+           catchword.part_condition(p_types[n], catchword.part_of(chr(1), n, cardinality(p_columns))) as fits
+      from generate_subscripts(p_columns, 1) as n
+  ),
+  side as (
+    select part.*, alias, said, catchword.part_text(type, said, parts > 1) as text
+      from part, (values ('t'), ('v'), ('n'), ('o'), ('k')) as a (alias),
+           lateral (select alias || '.' || case when alias = 'k' then 'k' || n
+                                                when alias = 'v' and parts = 1 then 'key'
+                                                else name end) as c (said)
+  ),
+  whole as (
+    select alias, parts, min(type) as type, bool_and(greater = 'operator(pg_catalog.>)') as is_plain,
+           string_agg(text, $q$ || '/' || $q$ order by n) as key,
+           string_agg(said, ', ' order by n) as columns,
+           string_agg(value, ', ' order by n) as values,
+           string_agg(format('%s %s %s', said, equals, value), ' and ' order by n) as same,
+           min(format('%s %s', said, equals)) as first,
+           -- one part is greater, and all before it are equal
+           string_agg(concat_ws(' and ', (select string_agg(format('%s %s %s', b.said, b.equals, b.value), ' and ')
+                                            from side b where b.alias = side.alias and b.n < side.n),
+                                format('%s %s %s', said, greater, value)), ' or ' order by n) as beyond
+      from side group by alias, parts
+  ),
+  names (name, says) as (
+    select alias || suffix, says
+      from whole,
+           lateral (values
+             ('_key', key),
+             ('_columns', columns),
+             ('_is', same),
+             ('_at', case when parts > 1
+                then format('exists (select from pg_catalog.unnest(%s::text[]) as given (key) where %s)',
+                            chr(1), replace(same, chr(1), 'given.key'))
+                else format('%s any(%s::%s%s)', first, chr(1), p_array,
+                            case p_array when 'text[]' then '::' || type || '[]' else '' end) end),
+             ('_after', case when parts > 1 and is_plain then format('(%s) > (%s)', columns, values)
+                             else format('(%s)', beyond) end)) as named (suffix, says)
+    union all
+    select 't_is_v', string_agg(format('%s %s %s', t.said, t.equals, v.said), ' and ' order by n)
+      from side t join side v using (n) where t.alias = 't' and v.alias = 'v'
+    union all
+    select 't_as_k', string_agg(format('%s as k%s', said, n), ', ' order by n) from side where alias = 't'
+    union all
+    select 'values_of', string_agg(format('%s as k%s', value, n), ', ' order by n) from part
+    union all
+    select 'given', format('%s::%s%s', chr(1), p_array, case p_array when 'text[]' then '' else '::text[]' end)
+    union all
+    select 'fits', case when parts = 1 then max(fits)
+             else format($q$case when pg_catalog.cardinality(pg_catalog.string_to_array(%s, '/')) = %s
+                                 then %s else false end$q$, chr(1), parts, string_agg(fits, ' and ' order by n)) end
+      from part group by parts
+  )
+  select jsonb_object_agg(name, case when position(chr(1) in says) > 0 then to_jsonb(string_to_array(says, chr(1)))
+                                     else to_jsonb(says) end)
+    from names
+$$;
+comment on function catchword.key_names is 'what the names in the templates stand for that have to do with keys';
 
 revoke execute on all functions in schema catchword from public;

@@ -1,23 +1,29 @@
 -- The triggers of a collection. The functions that they run are written out here, each from its first line to its
--- last, with a name in braces wherever tables differ: `{table}`, `{key}`. `trigger_names` and `touch_names` say what
+-- last, with a name in braces wherever tables differ: `{table}`, `{n_key}`. `trigger_names` and `touch_names` say what
 -- each name stands for, `fill` puts it in, and `attach_statements` has all statements in their order. `catchword
 -- migrate --dry-run` prints them as they are for your tables, and `attach` (0004_attach.sql) runs just these.
 --
 -- The application's session has its own search_path, role and rights, and none of them matters here: the functions
 -- have a path of their own and the rights of their owner.
 
--- One pass from left to right: what was put in is not looked at again, whatever a column is called.
+-- One pass from left to right: what was put in is not looked at again, whatever a column is called. What a name stands
+-- for may have a hole, and then it is an array of the texts around the hole: {t_at $1} puts $1 into it.
 create function catchword.fill(p_template text, p_names jsonb) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
-  place constant text := '\{([a-z_]+)\}';
+  place constant text := '\{([a-z_]+)(?: ([^{}]+))?\}';
   unknown_name text;
 begin
-  select m[1] into unknown_name from regexp_matches(p_template, place, 'g') as m where p_names ->> m[1] is null;
+  select m[1] into unknown_name from regexp_matches(p_template, place, 'g') as m
+   where p_names ->> m[1] is null or (jsonb_typeof(p_names -> m[1]) = 'array') <> (m[2] is not null);
   if found then
     raise exception 'a template has {%}, and nothing is known that it stands for', unknown_name;
   end if;
-  return (select string_agg(piece || coalesce(p_names ->> name[1], ''), '' order by n)
+  return (select string_agg(piece || coalesce(case when name[2] is null then p_names ->> name[1]
+                                                   else (select string_agg(around, name[2] order by nth)
+                                                           from jsonb_array_elements_text(p_names -> name[1])
+                                                                with ordinality as e (around, nth)) end, ''),
+                            '' order by n)
             from rows from (regexp_split_to_table(p_template, place), regexp_matches(p_template, place, 'g'))
                  with ordinality as parts (piece, name, n));
 end $$;
@@ -67,16 +73,16 @@ comment on function catchword.watched_revision_template is 'draws the number of 
 create function catchword.inserted_template() returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 return $t$create or replace function {inserted_function}() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $f$
+language plpgsql security definer set search_path = pg_catalog, pg_temp {iso_dates} as $f$
 #variable_conflict use_variable
 begin
   insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent)
-  select {collection}, n.{key}::text, {due}, {live}, {tag}, {traceparent}
+  select {collection}, {n_key}, {due}, {live}, {tag}, {traceparent}
     from new_rows n
    where not exists (select from new_rows offset 1000);
   if not found then
     insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent)
-    select {collection}, n.{key}::text, {spaced}, {due}, {part}, {tag}, {traceparent}
+    select {collection}, {n_key}, {spaced}, {due}, {part}, {tag}, {traceparent}
       from new_rows n, (select {base} offset 0) as b (base)
      where exists (select from new_rows offset 1000);
   end if;
@@ -90,19 +96,19 @@ comment on function catchword.inserted_template is 'schedules the rows of an ins
 create function catchword.updated_template() returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 return $t$create or replace function {updated_function}() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp {join_by_hash} as $f$
+language plpgsql security definer set search_path = pg_catalog, pg_temp {join_by_hash} {iso_dates} as $f$
 #variable_conflict use_variable
 declare
   old_keys constant text[] := array(
-    select k::text from (select o.{key} from old_rows o except select n.{key} from new_rows n) as gone (k));
+    select {o_key} from (select {o_columns} from old_rows o except select {n_columns} from new_rows n) as o);
 begin
   insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent)
-  select {collection}, n.{key}::text, {due}, {live}, {tag}, {traceparent}
+  select {collection}, {n_key}, {due}, {live}, {tag}, {traceparent}
     from new_rows n
    where not exists (select from new_rows offset 1000) and {changed};
   if not found then
     insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent)
-    select {collection}, n.{key}::text, {spaced}, {due}, {part}, {tag}, {traceparent}
+    select {collection}, {n_key}, {spaced}, {due}, {part}, {tag}, {traceparent}
       from new_rows n, (select {base} offset 0) as b (base)
      where exists (select from new_rows offset 1000) and {changed};
   end if;
@@ -140,7 +146,7 @@ comment on function catchword.updated_template
 create function catchword.deleted_template() returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 return $t$create or replace function {deleted_function}() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $f$
+language plpgsql security definer set search_path = pg_catalog, pg_temp {iso_dates} as $f$
 #variable_conflict use_variable
 begin
   if tg_op = 'TRUNCATE' and not {read_committed} then
@@ -153,20 +159,20 @@ begin
   with forgotten as (
     delete from catchword.record where ctid = any(array(
       select r.ctid from catchword.record r
-       where r.collection = {collection} and r.key = any(array(select o.{key}::text from {rows} o))
+       where r.collection = {collection} and r.key = any(array(select {o_key} from {rows} o))
          and not exists (select from {rows} offset 1000) and {read_committed}
          for update skip locked)))
   insert into catchword.record (collection, key, revision)
-  select {collection}, o.{key}::text, nextval('catchword.revision') + 1
-    from {rows} o where octet_length(o.{key}::text) <= 512;
+  select {collection}, {o_key}, nextval('catchword.revision') + 1
+    from {rows} o where octet_length({o_key}) <= 512;
 
   insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent)
-  select {collection}, o.{key}::text, {due}, {live}, {tag}, {traceparent}
+  select {collection}, {o_key}, {due}, {live}, {tag}, {traceparent}
     from {rows} o
    where not exists (select from {rows} offset 1000);
   if not found then
     insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent)
-    select {collection}, o.{key}::text, {spaced}, {due}, {part}, {tag}, {traceparent}
+    select {collection}, {o_key}, {spaced}, {due}, {part}, {tag}, {traceparent}
       from {rows} o, (select {base} offset 0) as b (base)
      where exists (select from {rows} offset 1000);
   end if;
@@ -235,13 +241,12 @@ comment on function catchword.touch_template is 'schedules a touch for each valu
 -- A setting can never fail a write: it is taken only where it looks right. After a transaction-local set_config a
 -- setting is ''. In a serializable transaction the queue is not read at all: what is read there can fail the commit.
 create function catchword.trigger_names(
-  p_collection text, p_source regclass, p_key text, p_revision text, p_watch text[], p_delay integer
+  p_collection text, p_source regclass, p_key name[], p_revision text, p_watch text[], p_delay integer
 ) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select jsonb_build_object(
+  select catchword.key_names(p_key, catchword.key_types(p_source, p_key)) || jsonb_build_object(
     'collection', quote_literal(p_collection),
     'table', catchword.full_name(p_source),
-    'key', catchword.quoted(p_key),
     'revision', catchword.quoted(p_revision),
     'revision_function', format('catchword.%I', p_collection || '_revision'),
     'inserted_function', format('catchword.%I', p_collection || '_inserted'),
@@ -265,12 +270,15 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'changed', case when p_watch = '{}' then 'true'
       else format('n.%1$s is not null and not exists (select from old_rows o where o.%1$s = n.%1$s)',
                   catchword.quoted(p_revision)) end,
-    'join_by_hash', case when p_watch = '{}' then '' else 'set enable_nestloop = off' end)
+    'join_by_hash', case when p_watch = '{}' then '' else 'set enable_nestloop = off' end,
+    -- a date is one text, whatever the session's own style
+    'iso_dates', case when 'date' = any(catchword.key_types(p_source, p_key))
+                      then $v$set datestyle = 'ISO, MDY'$v$ else '' end)
     from (values ($v$(current_setting('transaction_isolation') in ('read committed', 'read uncommitted'))$v$)
          ) as r (read_committed),
          (select string_agg('new.' || catchword.quoted(name), ', ' order by name),
                  string_agg('old.' || catchword.quoted(name), ', ' order by name)
-            from (select unnest(p_watch) union select p_key union select p_revision) as t (name)
+            from (select unnest(p_watch) union select unnest(p_key) union select p_revision) as t (name)
          ) as w (new_watched, old_watched)
 $$;
 comment on function catchword.trigger_names is 'what the names in the templates stand for, of one collection';
@@ -345,7 +353,7 @@ $$;
 comment on function catchword.touch_statements is 'the SQL for one related table, as text';
 
 create function catchword.attach_statements(
-  p_collection text, p_source regclass, p_key text, p_revision text, p_watch text[], p_touches jsonb, p_delay integer,
+  p_collection text, p_source regclass, p_key name[], p_revision text, p_watch text[], p_touches jsonb, p_delay integer,
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
 ) returns setof text
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$

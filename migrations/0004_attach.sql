@@ -1,8 +1,9 @@
 -- What may be attached, attaching and detaching it, and whether what was attached is still in place.
 
 -- A table that cannot be attached is refused with a sentence and a hint. The parts of `check_source` come first.
-create function catchword.check_names(p_collection text, p_key text, p_revision text, p_watch text[], p_touches jsonb)
-returns void
+create function catchword.check_names(
+  p_collection text, p_key name[], p_revision text, p_watch text[], p_touches jsonb
+) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   found_name text;
@@ -13,14 +14,16 @@ begin
   end if;
   -- the triggers' functions are written between these
   select names.name into found_name
-    from (select unnest(p_watch || array[p_key, p_revision])
+    from (select unnest(p_watch || p_key::text[] || p_revision)
           union all
           select jsonb_each_text.value from jsonb_array_elements(p_touches) t, jsonb_each_text(t - 'watch')
           union all
           select w from jsonb_array_elements(p_touches) t, jsonb_array_elements_text(t -> 'watch') w) as names (name)
-   where position('$f$' in names.name) > 0 limit 1;
+   where names.name ~ '[$]f[$]|\x01' limit 1;
   if found then
-    perform catchword.refuse(format('the column %I has $f$ in its name', found_name), 'rename it');
+    perform catchword.refuse(
+      format('the column %I has %s in its name', found_name,
+             case when position('$f$' in found_name) > 0 then '$f$' else 'a control character' end), 'rename it');
   end if;
 end $$;
 comment on function catchword.check_names is 'refuses names that a collection or its columns cannot have';
@@ -57,7 +60,7 @@ begin
 end $$;
 comment on function catchword.check_table is 'refuses a table that is not plain, or is in another collection';
 
-create function catchword.check_key(p_source regclass, p_key text) returns void
+create function catchword.check_key_column(p_source regclass, p_key name) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   att pg_attribute;
@@ -65,15 +68,13 @@ begin
   select * into att from pg_attribute
    where attrelid = p_source and attname = p_key and attnum > 0 and not attisdropped;
   if not found then
-    perform catchword.refuse(format('%s has no column %I', p_source, p_key), 'correct key = "…"');
-  elsif format_type(att.atttypid, null) not in ('uuid', 'bigint', 'integer', 'text') then
+    perform catchword.refuse(format('%s has no column %I', p_source, p_key),
+      'correct key = "…"; a name with capitals is quoted, as in SQL: key = ''"Id"''');
+  elsif catchword.key_type(att.atttypid) is null then
     perform catchword.refuse(
       format('the key %s.%I is of type %s', p_source, p_key, format_type(att.atttypid, att.atttypmod)),
-      case when att.atttypid = 'character varying'::regtype
-           then format('a key is of type uuid, bigint, integer or text; run "alter table %s alter column %I type '
-                       'text", which rewrites nothing (views that use the column have to be made again)',
-                       p_source, p_key)
-           else 'a key is of type uuid, bigint, integer or text' end);
+      'a key is of type uuid, bigint, integer, smallint, text, varchar, char, citext, numeric or date, '
+      'or a domain over one of these: name another unique column');
   elsif not att.attnotnull then
     perform catchword.refuse(format('the key %s.%I may be null', p_source, p_key),
       format('run "alter table %1$s alter column %2$I set not null"; on a large table first "alter table %1$s add '
@@ -83,20 +84,52 @@ begin
     perform catchword.refuse(
       format('the key %s.%I has a nondeterministic collation: different texts would be one key', p_source, p_key),
       'give the key a deterministic collation');
-  elsif exists (select from pg_index i
-                 where i.indrelid = p_source and i.indisunique and i.indimmediate and i.indisvalid
-                   and i.indpred is null and i.indnkeyatts = 1 and i.indkey[0] = att.attnum) then
-    return;
-  elsif exists (select from pg_index i
-                 where i.indrelid = p_source and i.indisunique and i.indnkeyatts > 1
-                   and att.attnum = any((i.indkey::smallint[])[0:i.indnkeyatts - 1])) then
-    perform catchword.refuse(format('the key %s.%I is unique together with other columns only', p_source, p_key),
-      'a key of several columns cannot be attached yet; '
-      'name a column as key that is unique alone, if the table has one');
   end if;
-  perform catchword.refuse(format('the key %s.%I is not unique', p_source, p_key),
-    format('name a column that is; or, if no two rows may ever have the same value, run "create unique index '
-           'concurrently on %s (%I)", not deferrable and for all rows', p_source, p_key));
+end $$;
+comment on function catchword.check_key_column is 'refuses a column that cannot be a part of a key';
+
+-- Pages of keys are read in the order of the key's columns, so the unique index has them in just that order.
+create function catchword.check_key(p_source regclass, p_key name[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  columns constant text := (select string_agg(quote_ident(k), ', ' order by n)
+                              from unnest(p_key) with ordinality as c (k, n));
+  numbers constant smallint[] := array(
+    select a.attnum from unnest(p_key) with ordinality as c (k, n)
+      join pg_attribute a on a.attrelid = p_source and a.attname = c.k order by c.n);
+  other_order text;
+  wider text;
+begin
+  if cardinality(p_key) not between 1 and 8 or cardinality(p_key) > (select count(distinct k) from unnest(p_key) as k)
+  then
+    perform catchword.refuse('a key has from one to eight columns, each once', 'correct key = […]');
+  end if;
+  perform catchword.check_key_column(p_source, k) from unnest(p_key) as k;
+  if exists (select from pg_index i
+              where i.indrelid = p_source and i.indisunique and i.indimmediate and i.indisvalid and i.indpred is null
+                and (i.indkey::smallint[])[0:i.indnkeyatts - 1] = numbers) then
+    return;
+  end if;
+  select max(case when i.indnkeyatts = cardinality(numbers) then found.names end), max(found.names)
+    into other_order, wider
+    from pg_index i
+   cross join lateral (
+     select string_agg(format('"%s"', a.attname), ', ' order by k.n)
+       from unnest((i.indkey::smallint[])[0:i.indnkeyatts - 1]) with ordinality as k (attnum, n)
+       join pg_attribute a on a.attrelid = p_source and a.attnum = k.attnum) as found (names)
+   where i.indrelid = p_source and i.indisunique and i.indimmediate and i.indisvalid and i.indpred is null
+     and (i.indkey::smallint[])[0:i.indnkeyatts - 1] @> numbers;
+  if other_order is not null then
+    perform catchword.refuse(
+      format('the key (%s) is unique in another order, and pages of keys are read in that order', columns),
+      format('write key = [%s]', other_order));
+  elsif wider is not null then
+    perform catchword.refuse(format('the key %s.(%s) is unique together with other columns only', p_source, columns),
+      format('write key = [%s]; the view then returns these columns under their own names', wider));
+  end if;
+  perform catchword.refuse(format('the key %s.(%s) is not unique', p_source, columns),
+    format('name a column that is, or several that are together; or, if no two rows may ever have the same value, run '
+           '"create unique index concurrently on %s (%s)", not deferrable and for all rows', p_source, columns));
 end $$;
 comment on function catchword.check_key is 'refuses a key that does not name one row each';
 
@@ -201,7 +234,7 @@ end $$;
 comment on function catchword.check_touch is 'refuses a related table that cannot be watched';
 
 create function catchword.check_source(
-  p_collection text, p_source regclass, p_key text, p_revision text, p_watch text[], p_touches jsonb,
+  p_collection text, p_source regclass, p_key name[], p_revision text, p_watch text[], p_touches jsonb,
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
 ) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -230,7 +263,7 @@ end $$;
 comment on function catchword.check_unwatched
   is 'the full names of tables that are waived; refuses one that is not there';
 
-create function catchword.check_view(p_view text, p_source regclass, p_key text, p_revision text, p_path text)
+create function catchword.check_view(p_view text, p_source regclass, p_key name[], p_revision text, p_path text)
 returns text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -239,8 +272,11 @@ begin
   if view is null then
     perform catchword.refuse(format('the view %s does not exist', p_view),
       format('in a migration of your own: alter table %1$s add column if not exists %2$I bigint; '
-             'comment on column %1$s.%2$I is ''catchword: revision''; create view %3$s as select %4$I as key, '
-             '%2$I as revision, json_build_object(…) as body from %1$s', p_source, p_revision, p_view, p_key));
+             'comment on column %1$s.%2$I is ''catchword: revision''; create view %3$s as select %4$s, '
+             '%2$I as revision, json_build_object(…) as body from %1$s', p_source, p_revision, p_view,
+             case cardinality(p_key) when 1 then format('%I as key', p_key[1])
+               else (select string_agg(quote_ident(k), ', ' order by n)
+                       from unnest(p_key) with ordinality as c (k, n)) end));
   end if;
   return catchword.full_name(view);
 end $$;
@@ -250,7 +286,7 @@ comment on function catchword.check_view is 'the full name of a view; refuses on
 -- meanwhile.
 create function catchword.same_documents(p_before catchword.collection, p_now catchword.collection) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select p_before.view = p_now.view and p_before.key_column = p_now.key_column
+  select p_before.view = p_now.view and p_before.key_columns = p_now.key_columns
      and p_before.revision_column = p_now.revision_column and p_before.watch = p_now.watch
      and not exists (
        select from jsonb_array_elements(p_now.touches) n
@@ -266,15 +302,14 @@ comment on function catchword.same_documents
 create function catchword.write_collection(p_now catchword.collection, p_kept boolean) returns void
 language sql set search_path = pg_catalog, pg_temp as $$
   insert into catchword.collection as c
-    (name, source, key_column, key_type, revision_column, view, floor, floor_view, filled_view,
+    (name, source, key_columns, key_types, revision_column, view, floor, floor_view, filled_view,
      watch, touches, unwatched, scopes, period, delay_seconds, definition)
-  select p_now.name, p_now.source, p_now.key_column, format_type(a.atttypid, null), p_now.revision_column, p_now.view,
-         nextval('catchword.revision'), digest.now, digest.now,
+  select p_now.name, p_now.source, p_now.key_columns, catchword.key_types(p_now.source, p_now.key_columns),
+         p_now.revision_column, p_now.view, nextval('catchword.revision'), digest.now, digest.now,
          p_now.watch, p_now.touches, p_now.unwatched, p_now.scopes, p_now.period, p_now.delay_seconds, p_now.definition
-    from pg_attribute a, catchword.view_digest(p_now.view) as digest (now)
-   where a.attrelid = p_now.source and a.attname = p_now.key_column
+    from catchword.view_digest(p_now.view) as digest (now)
   on conflict (name) do update
-    set source = excluded.source, key_column = excluded.key_column, key_type = excluded.key_type,
+    set source = excluded.source, key_columns = excluded.key_columns, key_types = excluded.key_types,
         revision_column = excluded.revision_column, view = excluded.view, watch = excluded.watch,
         touches = excluded.touches, unwatched = excluded.unwatched, scopes = excluded.scopes, period = excluded.period,
         delay_seconds = excluded.delay_seconds, definition = excluded.definition, attached_at = now(),
@@ -298,7 +333,7 @@ comment on function catchword.write_settings
   is 'writes down settings of a collection that its triggers do not depend on';
 
 create function catchword.attach(
-  p_collection text, p_source regclass, p_key text, p_view text,
+  p_collection text, p_source regclass, p_key name[], p_view text,
   p_revision text default 'catchword_revision', p_watch text[] default '{}', p_touches jsonb default '[]',
   p_delay integer default 60, p_scopes jsonb default '{}', p_period text default null, p_unwatched text[] default '{}',
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
@@ -315,7 +350,7 @@ begin
   perform catchword.check_source(p_collection, p_source, p_key, p_revision, p_watch, p_touches, p_path);
   wanted.name := p_collection;
   wanted.source := p_source;
-  wanted.key_column := p_key;
+  wanted.key_columns := p_key;
   wanted.revision_column := p_revision;
   wanted.watch := p_watch;
   wanted.delay_seconds := p_delay;
@@ -465,23 +500,32 @@ comment on function catchword.trigger_problems is 'what is wrong with the trigge
 
 create function catchword.column_problems(p_collection text) returns table (problem text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  -- the triggers name the key's column, so every write of the application fails until they are made again
+  -- the triggers name the key's columns, so every write of the application fails until they are made again
   select case when a.attname is null
-              then format('the key %s.%I is missing, and writes fail; correct key = "…"', c.source, c.key_column)
+              then format('the key %s.%I is missing, and writes fail; correct key = "…"', c.source, k.name)
               else format('the key %s.%I is of type %s now, and was %s',
-                          c.source, c.key_column, format_type(a.atttypid, null), c.key_type) end
+                          c.source, k.name, format_type(a.atttypid, null), k.type) end
     from catchword.collection c join pg_class r on r.oid = c.source
-    left join pg_attribute a on a.attrelid = c.source and a.attname = c.key_column
+    cross join unnest(c.key_columns, c.key_types) as k (name, type)
+    left join pg_attribute a on a.attrelid = c.source and a.attname = k.name
                             and a.attnum > 0 and not a.attisdropped
-   where c.name = p_collection and format_type(a.atttypid, null) is distinct from c.key_type
+   where c.name = p_collection and catchword.key_type(a.atttypid) is distinct from k.type
   union all
-  select format('the view %s does not return (key %s, revision bigint, body)', c.view, c.key_type)
+  select format('the view %s does not return (%s, revision bigint, body)', c.view, wanted.columns)
     from catchword.collection c
+   cross join lateral (
+     select string_agg(format('%s %s', said.name, k.type), ', ' order by k.n),
+            bool_and(catchword.key_type(a.atttypid) is not distinct from k.type)
+       from unnest(c.key_columns, c.key_types) with ordinality as k (name, type, n)
+      cross join lateral (select case cardinality(c.key_columns) when 1 then 'key' else k.name end) as said (name)
+       left join pg_attribute a on a.attrelid = to_regclass(c.view) and a.attname = said.name and not a.attisdropped
+     ) as wanted (columns, are_there)
    where c.name = p_collection and to_regclass(c.view) is not null
-     and (select count(*) from pg_attribute a
-           where a.attrelid = to_regclass(c.view) and a.attnum > 0 and not a.attisdropped
-             and (a.attname, format_type(a.atttypid, null))
-                 in (('key', c.key_type), ('revision', 'bigint'), ('body', 'json'), ('body', 'jsonb'))) < 3
+     and not (wanted.are_there
+              and (select count(*) from pg_attribute a
+                    where a.attrelid = to_regclass(c.view) and a.attnum > 0 and not a.attisdropped
+                      and (a.attname, format_type(a.atttypid, null))
+                          in (('revision', 'bigint'), ('body', 'json'), ('body', 'jsonb'))) = 2)
   union all
   select format('the column %s.%I is missing', c.source, c.revision_column)
     from catchword.collection c join pg_class r on r.oid = c.source

@@ -2,13 +2,14 @@
 -- needs no right on the application's tables but to read them. Nobody may call them until grants.sql says so.
 
 -- For templates that read the table of a collection: see `fill` in 0002_triggers.sql.
-create function catchword.names_of(p_collection catchword.collection) returns jsonb
+-- `{rows}` is where its rows are read. `p_array`: see `key_names`.
+create function catchword.names_of(p_collection catchword.collection, p_array text default 'text[]') returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select jsonb_build_object(
+  select catchword.key_names(p_collection.key_columns, p_collection.key_types, p_array) || jsonb_build_object(
     'collection', quote_literal(p_collection.name),
     'table', catchword.full_name(p_collection.source),
-    'key', catchword.quoted(p_collection.key_column),
-    'key_type', p_collection.key_type,
+    'rows', 'only ' || catchword.full_name(p_collection.source),
+    'view', p_collection.view,
     'revision', catchword.quoted(p_collection.revision_column))
 $$;
 comment on function catchword.names_of is 'what the names in a template stand for, of an attached collection';
@@ -35,6 +36,28 @@ $$;
 comment on function catchword.bulk_base
   is 'where a bulk begins in the walk, so that it interleaves with the bulks before it';
 
+-- The text that a key of several columns has is made of the texts of its parts, each as its own type writes it.
+create function catchword.canonical(p_collection catchword.collection, p_keys text[]) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp set datestyle = 'ISO, MDY' as $$
+declare
+  names constant jsonb := catchword.names_of(p_collection);
+  parts constant integer := cardinality(p_collection.key_columns);
+  odd text;
+  canonical text[];
+begin
+  select k into odd from unnest(p_keys) as k
+   where parts > 1 and cardinality(string_to_array(k, '/')) is distinct from parts limit 1;
+  if found then
+    raise exception using errcode = 'invalid_text_representation',
+      message = format('%L has not %s parts with a / in between', odd, parts);
+  end if;
+  execute catchword.fill('select array(select {k_key} from (select {values_of given.key} from unnest($1)
+                            with ordinality as given (key, n) order by n) as k)', names)
+    into canonical using p_keys;
+  return canonical;
+end $$;
+comment on function catchword.canonical is 'keys as texts of their own types; fails for what is no key';
+
 -- The default is `priority_live()`, as a number: a default is evaluated with the caller's rights.
 create function catchword.schedule(
   p_collection text, p_keys text[], p_tag text default 'manual', p_priority integer default 1,
@@ -42,10 +65,10 @@ create function catchword.schedule(
 ) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  type_name text;
+  col catchword.collection;
   scheduled bigint;
 begin
-  select key_type into type_name from catchword.collection where name = p_collection;
+  select * into col from catchword.collection where name = p_collection;
   if not found then
     perform catchword.refuse(format('there is no collection %L', p_collection),
       'select name from catchword.collection');
@@ -55,9 +78,9 @@ begin
     perform catchword.refuse(format('a delay of %s is longer than an hour', p_delay), 'schedule it when it is due');
   end if;
   -- the text of the key's own type: an upper-case uuid or ' 7' would otherwise never meet its row
-  execute format('insert into catchword.job (collection, key, scheduled_at, priority, tag)
-                  select $1, k::%s::text, now() + $3, $4, $5 from unnest($2) as k', type_name)
-    using p_collection, p_keys, p_delay, p_priority, left(p_tag, 100);
+  insert into catchword.job (collection, key, scheduled_at, priority, tag)
+  select p_collection, k, now() + p_delay, p_priority, left(p_tag, 100)
+    from unnest(catchword.canonical(col, p_keys)) as k;
   get diagnostics scheduled = row_count;
   return scheduled;
 end $$;
@@ -75,10 +98,10 @@ declare
 begin
   select * into strict col from catchword.collection where name = p_collection;
   execute catchword.fill($t$
-    select array(select locked.key::text from (
-      select t.{key} as key from only {table} t
-       where t.{key} = any($1::text[]::{key_type}[])
-       order by t.{key} for no key update skip locked) as locked)$t$, catchword.names_of(col))
+    select array(select locked.key from (
+      select {t_key} as key from {rows} t
+       where {t_at $1}
+       order by {t_columns} for no key update skip locked) as locked)$t$, catchword.names_of(col))
     into locked_keys using p_keys;
   -- whatever is recorded by now lies below the numbers that are drawn next
   delete from catchword.record r using (
@@ -112,7 +135,7 @@ declare
 begin
   select * into strict col from catchword.collection where name = p_collection;
   execute catchword.fill(
-    'select array(select t.{key}::text from only {table} t where t.{key} = any($1::text[]::{key_type}[]))',
+    'select array(select {t_key} from {rows} t where {t_at $1})',
     catchword.names_of(col))
     into found_keys using p_keys;
   return found_keys;
@@ -130,16 +153,19 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.touch_later is 'leaves a touch for each of these keys, due in one to two seconds';
 
--- The column that a touch names; none: the key itself. No column of that name any more: null.
+-- `{refers X}`: the row refers to one of the values X, an array of text. A touch without a column names keys. No column
+-- of that name any more: null.
 create function catchword.names_of_touch(p_collection catchword.collection, p_relation text) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select catchword.names_of(p_collection) || jsonb_build_object(
-           'relation', catchword.quoted(attname),
-           -- -1 and not null: a null would make "character" of char(20), and that cuts the value to its first letter
-           'relation_type', format_type(atttypid, -1),
-           'equals', catchword.equality(atttypid))
+  select names || jsonb_build_object('refers', names -> 't_at')
+    from catchword.names_of(p_collection) as names where p_relation = ''
+  union all
+  -- -1 and not null: a null would make "character" of char(20), and that cuts the value to its first letter
+  select catchword.names_of(p_collection) || jsonb_build_object('refers', jsonb_build_array(
+           format('t.%s %s any(', catchword.quoted(attname), catchword.equality(atttypid)),
+           format('::text[]::%s[])', format_type(atttypid, -1))))
     from pg_attribute
-   where attrelid = p_collection.source and attname = coalesce(nullif(p_relation, ''), p_collection.key_column)
+   where attrelid = p_collection.source and attname = p_relation and p_relation <> ''
      and attnum > 0 and not attisdropped
 $$;
 comment on function catchword.names_of_touch
@@ -169,10 +195,10 @@ begin
     if names is not null then
       execute catchword.fill($t$
         select array(
-          select t.{key}::text from only {table} t
-           where t.{key} = any($1::text[]::{key_type}[])
-             and t.{relation} {equals} any($2::text[]::{relation_type}[])
-             and ($3 is null or t.{key} > $3::{key_type}))$t$, names)
+          select {t_key} from {rows} t
+           where {t_at $1}
+             and {refers $2}
+             and ($3 is null or {t_after $3}))$t$, names)
         into reached using p_keys, open_touches.related_values, open_touches.behind;
       all_reached := all_reached || reached;
     end if;
@@ -232,24 +258,24 @@ declare
 begin
   if names is null then
     raise exception 'table % has no column %',
-      catchword.full_name(p_collection.source), coalesce(nullif(p_relation, ''), p_collection.key_column);
+      catchword.full_name(p_collection.source), p_relation;
   end if;
   if p_walked then
     execute catchword.fill($t$
       select array_agg(page.key order by page.n) filter (where page.refers), (array_agg(page.key order by page.n))[$3]
-        from (select t.{key}::text as key, t.{relation} {equals} any($1::text[]::{relation_type}[]) as refers,
-                     row_number() over (order by t.{key}) as n
-                from only {table} t
-               where ($2 is null or t.{key} > $2::{key_type})
-               order by t.{key} limit $3) as page$t$, names)
+        from (select {t_key} as key, {refers $1} as refers,
+                     row_number() over (order by {t_columns}) as n
+                from {rows} t
+               where ($2 is null or {t_after $2})
+               order by {t_columns} limit $3) as page$t$, names)
       into found_keys, last_key using p_values, p_behind, p_rows * 10;
     found_keys := coalesce(found_keys, '{}');
   else
     execute catchword.fill($t$
       select array(
-        select t.{key}::text from only {table} t
-         where t.{relation} {equals} any($1::text[]::{relation_type}[]) and ($2 is null or t.{key} > $2::{key_type})
-         order by t.{key} limit $3)$t$, names)
+        select {t_key} from {rows} t
+         where {refers $1} and ($2 is null or {t_after $2})
+         order by {t_columns} limit $3)$t$, names)
       into found_keys using p_values, p_behind, p_rows + 1;
     last_key := case when cardinality(found_keys) > p_rows then found_keys[p_rows] end;
     found_keys := found_keys[1:p_rows];
@@ -391,9 +417,9 @@ begin
   execute catchword.fill($t$
     insert into catchword.record (collection, key, revision)
     select {collection}, gone.key, gone.revision
-      from (select g.key, g.revision, {fits} as fits from unnest($1, $2) as g (key, revision)) as gone
-     where not exists (select from only {table} t where t.{key} = case when gone.fits then gone.key::{key_type} end)$t$,
-    catchword.names_of(col) || jsonb_build_object('fits', catchword.key_condition(col.key_type, 'g.key')))
+      from (select g.key, g.revision, case when {fits g.key} then g.key end as fit
+              from unnest($1, $2) as g (key, revision)) as gone
+     where not exists (select from {rows} t where {t_is gone.fit})$t$, catchword.names_of(col))
     using gone_keys, numbers;
   get diagnostics recorded = row_count;
   return recorded;

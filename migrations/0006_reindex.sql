@@ -56,20 +56,7 @@ begin
 end $$;
 comment on function catchword.reindex_column is 'the column that a scope or a period names; refuses one that is gone';
 
--- The id of a document that cannot be a key is recorded as gone too, when an audit found it.
-create function catchword.key_condition(p_type text, p_name text) returns text
-language sql immutable set search_path = pg_catalog, pg_temp as $$
-  select format(case p_type
-    when 'text' then 'true'
-    when 'uuid' then $q$%s ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'$q$
-    when 'integer' then $q$case when %1$s ~ '^-?[0-9]{1,10}$'
-                                then %1$s::numeric between -2147483648 and 2147483647 else false end$q$
-    else $q$case when %1$s ~ '^-?[0-9]{1,19}$'
-                 then %1$s::numeric between -9223372036854775808 and 9223372036854775807 else false end$q$ end, p_name)
-$$;
-comment on function catchword.key_condition is 'the condition in SQL under which a text is a key of this type';
-
--- $1 value, $2 from, $3 to, $4 keys, $5 cursor
+-- It returns the key's text, and k1, k2, … to sort by. $1 value, $2 from, $3 to, $4 keys, $5 cursor
 create function catchword.reindex_query(r catchword.reindex) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
@@ -82,8 +69,8 @@ begin
   names := catchword.names_of(col);
   if r.keys is not null and r.hidden then
     -- keys named one by one are taken as they are, also where the row is gone
-    return catchword.fill(
-      'select k::{key_type} as key from unnest($4) as k where ($5 is null or k::{key_type} > $5::{key_type})', names);
+    return catchword.fill('select k.* from (select given.key, {values_of given.key} from unnest($4) as given (key)) as k
+                            where ($5 is null or {k_after $5})', names);
   end if;
   if r.scope is not null then
     -- a column that is gone must not mean "no condition", which would be everything
@@ -99,23 +86,24 @@ begin
       case when att.atttypid = 'timestamptz'::regtype then '' else ' at time zone ''utc''' end);
   end if;
   if r.keys is not null then
-    conditions := conditions || format(' and t.%I = any($4::%s[])', col.key_column, col.key_type);
+    conditions := conditions || catchword.fill(' and {t_at $4}', names);
   end if;
   if not r.hidden then
-    conditions := conditions || format(' and exists (select from %s v where v.key = t.%I)', col.view, col.key_column);
+    conditions := conditions || catchword.fill(' and exists (select from {view} v where {t_is_v})', names);
   elsif r.scope is null and r.period_from is null then
     -- everything: also what is recorded, since a restore can leave the document of a deleted row alive
     return catchword.fill($t$
-      select t.{key} as key from only {table} t where ($5 is null or t.{key} > $5::{key_type})
+      select {t_key} as key, {t_as_k} from {rows} t where ($5 is null or {t_after $5})
       union
-      select d.key
-        from (select case when {fits} then r.key::{key_type} end as key
-                from catchword.record r where r.collection = {collection}) as d
-       where d.key is not null and ($5 is null or d.key > $5::{key_type})$t$,
-      names || jsonb_build_object('fits', catchword.key_condition(col.key_type, 'r.key')));
+      select k.*
+        from (select d.key, {values_of d.key}
+                from (select case when {fits r.key} then r.key end as key
+                        from catchword.record r where r.collection = {collection} offset 0) as d
+               where d.key is not null) as k
+       where ($5 is null or {k_after $5})$t$, names);
   end if;
   return catchword.fill(
-    'select t.{key} as key from only {table} t where ($5 is null or t.{key} > $5::{key_type})', names) || conditions;
+    'select {t_key} as key, {t_as_k} from {rows} t where ($5 is null or {t_after $5})', names) || conditions;
 end $$;
 comment on function catchword.reindex_query is 'the query for the keys of a reindex';
 
@@ -184,14 +172,17 @@ declare
   problem text;
 begin
   begin
-    execute format('select array(select distinct k::%s::text from unnest($1) as k)', p_collection.key_type)
-      into canonical using p_keys;
+    canonical := array(select distinct k from unnest(catchword.canonical(p_collection, p_keys)) as k);
   exception when data_exception then
     get stacked diagnostics problem = message_text;
     perform catchword.refuse(
-      format('not a key of %s, whose keys are of type %s: %s', p_collection.name, p_collection.key_type, problem),
-      case p_collection.key_type
-        when 'uuid' then 'write 01234567-89ab-cdef-0123-456789abcdef' else 'write a whole number' end);
+      format('not a key of %s, whose keys are of type %s: %s',
+             p_collection.name, array_to_string(p_collection.key_types, ', '), problem),
+      case when cardinality(p_collection.key_types) > 1
+           then format('write %s, and %%2F for a / in a value', array_to_string(p_collection.key_columns, '/'))
+           when p_collection.key_types[1] = 'uuid' then 'write 01234567-89ab-cdef-0123-456789abcdef'
+           when p_collection.key_types[1] = 'date' then 'write 2026-01-31'
+           else 'write a number' end);
   end;
   if exists (select from unnest(canonical) as k where octet_length(k) not between 1 and 512) then
     perform catchword.refuse('a key has from 1 to 512 bytes', 'Elasticsearch takes no others; correct the key');
@@ -271,8 +262,11 @@ begin
     return 0;
   end if;
   -- in the order of the key's own type, which the cursor goes by: as text, 10 comes before 9
-  execute format('select array(select picked.key::text from (%s order by key limit $6) as picked order by picked.key)',
-                 catchword.reindex_query(r))
+  execute format('select array(select picked.key from (%1$s order by %2$s limit $6) as picked order by %2$s)',
+                 catchword.reindex_query(r),
+                 (select string_agg('k' || n, ', ' order by n)
+                    from catchword.collection c, generate_subscripts(c.key_columns, 1) as n
+                   where c.name = r.collection))
     into picked_keys using r.value, r.period_from, r.period_to, r.keys, r.cursor, p_limit;
   picked := cardinality(picked_keys);
   if r.anew and r.priority < catchword.priority_whole() then

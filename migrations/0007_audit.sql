@@ -175,7 +175,7 @@ begin
                 when row_at.revision is not null then 'keep'
                 when d.revision % 2 = 1 then 'sweep'
                 else 'forget' end
-      from (select r.key, r.revision, r.recorded_at, {fits} as fits,
+      from (select r.key, r.revision, r.recorded_at, case when {fits r.key} then r.key end as fit,
                    exists (select from catchword.record higher
                             where higher.collection = r.collection and higher.key = r.key
                               and higher.revision > r.revision) as overtaken
@@ -185,9 +185,8 @@ begin
              order by r.recorded_at, r.key limit $4) as d
       left join lateral (
         select greatest(coalesce(t.{revision}, 0), $5) as revision
-          from only {table} t where t.{key} = case when d.fits then d.key::{key_type} end) as row_at on true
-     order by d.recorded_at, d.key$t$,
-    catchword.names_of(col) || jsonb_build_object('fits', catchword.key_condition(col.key_type, 'r.key')))
+          from {rows} t where {t_is d.fit}) as row_at on true
+     order by d.recorded_at, d.key$t$, catchword.names_of(col))
     using p_seconds, p_after, p_after_key, p_limit, col.floor;
 end $$;
 comment on function catchword.old_records
@@ -207,18 +206,19 @@ begin
     delete from catchword.record d using (
       select o.key, o.revision
         from catchword.record o
-        join (select s.key, s.revision, {fits} as fits from unnest($1, $2) as s (key, revision)) as swept
+        join (select s.key, s.revision, case when {fits s.key} then s.key end as fit
+                from unnest($1, $2) as s (key, revision)) as swept
           on o.key = swept.key and o.revision <= swept.revision
        where o.collection = {collection}
          and (exists (select from catchword.record higher
                        where higher.collection = {collection} and higher.key = swept.key
                          and higher.revision > swept.revision)
-              or not exists (select from only {table} t
-                              where t.{key} = case when swept.fits then swept.key::{key_type} end
+              or not exists (select from {rows} t
+                              where {t_is swept.fit}
                                 and greatest(t.{revision}, $3) < swept.revision))
          for update of o skip locked) as free
      where d.collection = {collection} and d.key = free.key and d.revision = free.revision$t$,
-    catchword.names_of(col) || jsonb_build_object('fits', catchword.key_condition(col.key_type, 's.key')))
+    catchword.names_of(col))
     using p_keys, p_revisions, col.floor;
   get diagnostics forgotten = row_count;
   return forgotten;

@@ -96,7 +96,7 @@ comment on function catchword.stir_canary
   is 'changes the canary and returns its revision; null: somebody did within the minute';
 
 create function catchword.problems(
-  p_collection text, p_table text, p_key text, p_view text,
+  p_collection text, p_table text, p_key name[], p_view text,
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
 ) returns table (problem text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
@@ -106,7 +106,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   select format('the configuration says %s, and the collection was attached with %s', said, attached)
     from catchword.collection c,
          lateral (values (format('table = %s', p_table), c.source::text, catchword.named(p_table, p_path) <> c.source),
-                         (format('key = %s', p_key), c.key_column::text, p_key <> c.key_column),
+                         (format('key = %s', array_to_string(p_key, ', ')), array_to_string(c.key_columns, ', '),
+                          p_key <> c.key_columns),
                          (format('view = %s', p_view), c.view, catchword.named(p_view, p_path) <> to_regclass(c.view))
                  ) as named (said, attached, differs)
    where c.name = p_collection and differs
@@ -192,7 +193,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   select array(select s.name::text from shown s
                 where s.attrelid = p_collection.source and cardinality(p_collection.watch) > 0
                   and s.name <> all (p_collection.watch
-                                     || array[p_collection.key_column, p_collection.revision_column]::text[])
+                                     || p_collection.key_columns::text[] || p_collection.revision_column::text)
                 order by s.name)
          || array(select format('%s.%I', r.name, s.name) from related r join shown s on s.attrelid = to_regclass(r.name)
                    where s.name <> all (r.watched)
@@ -203,30 +204,34 @@ comment on function catchword.unwatched_columns
 
 -- Names are quoted by Postgres itself. A table or view that is gone yields null, which is an error and never "no rows".
 create function catchword.attached(
-  p_names text[], p_tables text[], p_keys text[], p_views text[], p_said jsonb[],
+  p_names text[], p_tables text[], p_views text[], p_said jsonb[],
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
 ) returns table (
-  name text, key_type text, targets text[], period text, table_name text, key_name text, revision_name text,
-  period_name text, view_name text, view_exists boolean, paused text, problems text[], unmigrated text[],
+  name text, key_types text[], targets text[], period text, table_name text, names jsonb, view_name text,
+  view_exists boolean, paused text, problems text[], unmigrated text[],
   view_changed boolean, rebuilding boolean, installation uuid, unwatched text[], unwatched_columns text[], copy_of text,
   was_broken boolean
 )
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select c.name, c.key_type, c.targets, c.period::text,
+  select c.name, c.key_types, c.targets, c.period::text,
          catchword.full_name(c.source),
-         format('%I', c.key_column),
-         format('%I', c.revision_column),
-         -- a column without a zone is read as UTC, whatever the session's zone
-         (select format(case when a.atttypid = 'timestamptz'::regtype then 't.%I'
-                             else '(t.%I::timestamp at time zone ''utc'')' end, a.attname)
-            from pg_attribute a
-           where a.attrelid = c.source and a.attname = c.period and a.attnum > 0 and not a.attisdropped),
+         -- a uuid alone is bound as it is: Postgres takes longer to read its text than to find its row
+         catchword.names_of(c, case when c.key_types = array['uuid'] then 'uuid[]' else 'text[]' end)
+           -- a column without a zone is read as UTC, whatever the session's zone
+           || jsonb_build_object('period', (
+                select format(case when a.atttypid = 'timestamptz'::regtype then 't.%I'
+                                   else '(t.%I::timestamp at time zone ''utc'')' end, a.attname)
+                  from pg_attribute a
+                 where a.attrelid = c.source and a.attname = c.period and a.attnum > 0 and not a.attisdropped)),
          c.view,
          to_regclass(c.view) is not null,
          (select format('since %s by %s: %s',
                         to_char(p.since at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'), p.by, p.reason)
             from catchword.pause p where p.collection = c.name),
-         array(select f.problem from catchword.problems(c.name, said.source, said.key, said.view, p_path) f),
+         array(select f.problem
+                 from catchword.problems(c.name, said.source, array(
+                        select k.name::name from jsonb_array_elements_text(said.settings -> 'key') as k (name)),
+                        said.view, p_path) f),
          catchword.unmigrated(c.name, said.settings, p_path),
          not catchword.same_view(c.filled_view, facts.digest),
          -- a copy leaves the original's indices alone
@@ -238,7 +243,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
          original.name,
          c.broken_at is not null
     from catchword.collection c
-    join unnest(p_names, p_tables, p_keys, p_views, p_said) as said (name, source, key, view, settings)
+    join unnest(p_names, p_tables, p_views, p_said) as said (name, source, view, settings)
       on said.name = c.name
     cross join lateral catchword.view_facts(c.view) as facts
     cross join (select catchword.copy_of() offset 0) as original (name)

@@ -125,16 +125,22 @@ grant select, insert, update, delete on catchword.worker to :"worker";
 -- [worker, sync, status, check] To say since when due jobs of a collection have not moved.
 grant select, insert, update, delete on catchword.standstill to :"worker";
 
--- [every command] To find tables and views by their names, and to see whether the triggers are in place.
+-- [every command] To find tables and views by their names, to write their names into statements, and to see whether
+-- the triggers are in place.
 grant execute on function
   catchword.named(text, text), catchword.full_name(regclass), catchword.has_column(regclass, text),
+  catchword.quoted(text), catchword.operator(oid, smallint), catchword.equality(oid), catchword.key_type(oid),
+  catchword.key_types(regclass, name[]), catchword.part_text(text, text, boolean),
+  catchword.part_of(text, integer, integer), catchword.part_value(text, text, integer, integer),
+  catchword.part_condition(text, text), catchword.key_names(name[], text[], text),
+  catchword.names_of(catchword.collection, text),
   catchword.foreign_key(regclass, jsonb), catchword.later_triggers(regclass),
   catchword.trigger_problems(text), catchword.column_problems(text), catchword.table_problems(text),
-  catchword.right_problems(text), catchword.broken_triggers(text), catchword.problems(text, text, text, text, text)
+  catchword.right_problems(text), catchword.broken_triggers(text), catchword.problems(text, text, name[], text, text)
   to :"worker";
 -- [worker, sync] To read what is attached, and to begin a tick.
 grant execute on function
-  catchword.attached(text[], text[], text[], text[], jsonb[], text), catchword.unmigrated(text, jsonb, text),
+  catchword.attached(text[], text[], text[], jsonb[], text), catchword.unmigrated(text, jsonb, text),
   catchword.unwatched_tables(catchword.collection, oid[]), catchword.unwatched_columns(catchword.collection, text[]),
   catchword.renew_worker(uuid, text, text, text[], jsonb, text, boolean, text, text[], jsonb),
   catchword.note_moved(text[]), catchword.bring_back(text[]),
@@ -195,13 +201,18 @@ grant select on
 -- [connect] To read what is attached.
 grant execute on function
   catchword.named(text, text), catchword.full_name(regclass), catchword.has_column(regclass, text),
+  catchword.quoted(text), catchword.operator(oid, smallint), catchword.equality(oid), catchword.key_type(oid),
+  catchword.key_types(regclass, name[]), catchword.part_text(text, text, boolean),
+  catchword.part_of(text, integer, integer), catchword.part_value(text, text, integer, integer),
+  catchword.part_condition(text, text), catchword.key_names(name[], text[], text),
+  catchword.names_of(catchword.collection, text),
   catchword.foreign_key(regclass, jsonb), catchword.later_triggers(regclass),
   catchword.trigger_problems(text), catchword.column_problems(text), catchword.table_problems(text),
-  catchword.right_problems(text), catchword.broken_triggers(text), catchword.problems(text, text, text, text, text),
+  catchword.right_problems(text), catchword.broken_triggers(text), catchword.problems(text, text, name[], text, text),
   catchword.view_facts(text), catchword.same_view(text, text), catchword.copy_of(),
   catchword.unmigrated(text, jsonb, text), catchword.unwatched_tables(catchword.collection, oid[]),
   catchword.unwatched_columns(catchword.collection, text[]),
-  catchword.attached(text[], text[], text[], text[], jsonb[], text)
+  catchword.attached(text[], text[], text[], jsonb[], text)
   to :"service";
 -- [store_and_schedule, index_now] To know the number of a delete or a touch.
 grant select on catchword.record to :"service";

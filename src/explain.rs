@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::collection::{self, Built, Document, KeyType, Want};
+use crate::collection::{self, Built, Document, Want};
 use crate::compare::{Verdict, compare};
 use crate::context::Context;
 use crate::elastic::{Has, Target};
@@ -105,14 +105,13 @@ async fn has_same_document(context: &Context, target: &Target, key: &str, versio
 
 /// What was typed, as Postgres writes it: an upper-case uuid or ` 7` is understood.
 fn canonical(collection: &collection::Collection, typed: &str) -> Result<String, Error> {
-    let key_type = collection.key_type;
+    let key_type = &collection.key_type;
     let what = |why: &str| format!("{typed:?} cannot be a key of {}: {why}", collection.name);
     let key = key_type.canonical(typed).ok_or_else(|| {
-        let example = match key_type {
-            KeyType::Uuid => "write 01234567-89ab-cdef-0123-456789abcdef",
-            _ => "write a whole number",
-        };
-        Error::refused_with(what(&format!("its keys are of type {}", key_type.name())), example)
+        Error::refused_with(
+            what(&format!("its keys are of type {}", key_type.name())),
+            format!("write for instance {}", key_type.example()),
+        )
     })?;
     match key_type.fault(&key) {
         None => Ok(key),

@@ -62,6 +62,7 @@ pub use parts::*;
 
 // The door.
 pub use parts::catchword::Catchword;
+pub use parts::collection::Key;
 pub use parts::compare::Verdict;
 pub use parts::direct::{Direct, Kept, Stored};
 pub use parts::elastic::Refresh;

@@ -167,6 +167,7 @@ fn is_lock_timeout(error: &Error) -> bool {
 /// What the configuration says of how a collection is attached, beside its names.
 pub(super) fn said(config: &config::Collection) -> Value {
     json!({
+        "key": config.key,
         "watch": config.watch,
         "touches": touches(config),
         "delay": delay(config),

@@ -6,11 +6,11 @@ select key, version, octets,
   from (
     select key, version, pg_catalog.octet_length(body)::bigint as octets, case when pg_catalog.octet_length(body) <= $3 then body end as body
       from (
-        select v.key::text as key, greatest(v.revision, c.floor, recorded.revision + recorded.revision % 2::bigint) as version, v.body::text as body
+        select {v_key} as key, greatest(v.revision, c.floor, recorded.revision + recorded.revision % 2::bigint) as version, v.body::text as body
           from {view} v
           join catchword.collection c on c.name = $1
-          left join lateral (select r.revision from catchword.record r where r.collection = $1 and r.key = v.key::text order by r.revision desc limit 1) as recorded on true
-         where v.key = any($2::{key_array})
+          left join lateral (select r.revision from catchword.record r where r.collection = $1 and r.key = {v_key} order by r.revision desc limit 1) as recorded on true
+         where {v_at $2}
         offset 0
       ) as built
     offset 0

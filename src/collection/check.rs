@@ -6,7 +6,7 @@ use serde_json::Value;
 use sqlx::{Connection, PgConnection, Row};
 
 use super::statements::{filled, read_view, with_keys};
-use super::{Collection, KeyType, plan, repair};
+use super::{Collection, plan, repair};
 use crate::Error;
 use crate::config;
 
@@ -65,12 +65,16 @@ async fn check_columns(connection: &mut PgConnection, config: &config::Collectio
         ));
     }
     let rows = sqlx::query(include_str!("view_columns.sql")).bind(&config.view).fetch_all(connection).await?;
-    for (column, types) in [("key", &[collection.key_type.name()][..]), ("revision", &["bigint"]), ("body", &["json", "jsonb"])] {
+    let names = if let [_] = &config.key[..] { vec!["key"] } else { config.key.iter().map(String::as_str).collect() };
+    let keys = names.iter().zip(collection.key_type.names()).map(|(name, kind)| (*name, vec![kind.as_str()]));
+    for (column, types) in keys.chain([("revision", vec!["bigint"]), ("body", vec!["json", "jsonb"])]) {
         let row = rows.iter().find(|row| row.try_get::<String, _>("name").is_ok_and(|name| name == column));
         let found: Option<String> = row.map(|row| row.try_get("type")).transpose()?;
+        let as_key: Option<String> = row.map(|row| row.try_get("key_type")).transpose()?.flatten();
         let wanted = types.join(" or ");
         match found {
             Some(found) if types.contains(&found.as_str()) => {}
+            Some(_) if as_key.is_some_and(|found| types.contains(&found.as_str())) => {}
             Some(found) => {
                 return Err(Error::refused_with(
                     format!("collection {}: the view {} has {column} of type {found}, not {wanted}", config.name, config.view),
@@ -80,7 +84,7 @@ async fn check_columns(connection: &mut PgConnection, config: &config::Collectio
             None => {
                 return Err(Error::refused_with(
                     format!("collection {}: the view {} has no column {column} ({wanted})", config.name, config.view),
-                    "a view returns (key, revision, body)",
+                    format!("a view returns ({}, revision, body)", names.join(", ")),
                 ));
             }
         }
@@ -93,11 +97,7 @@ async fn sample(connection: &mut PgConnection, collection: &Collection) -> Resul
     let rows = filled(&collection.statements.sample).fetch_all(connection).await?;
     let mut keys = rows.iter().map(|row| row.try_get("key")).collect::<Result<Vec<String>, _>>()?;
     if keys.is_empty() {
-        keys.push(match collection.key_type {
-            KeyType::Uuid => uuid::Uuid::nil().to_string(),
-            KeyType::Bigint | KeyType::Integer => "0".into(),
-            KeyType::Text => "a".into(),
-        });
+        keys.push(collection.key_type.example());
     }
     Ok(keys)
 }
@@ -115,7 +115,7 @@ async fn check_plan(
     let own = config.table.rsplit('.').next().unwrap_or(&config.table).trim_matches('"');
     let judged = if large.contains(own) { Judged::ByPlan } else { Judged::TooSmall };
     sqlx::query("set local enable_seqscan = off").execute(&mut *connection).await?;
-    let explain = with_keys(filled(&collection.statements.explain).bind(&config.name), collection.key_type, keys);
+    let explain = with_keys(filled(&collection.statements.explain).bind(&config.name), &collection.key_type, keys);
     let rows = read_view(connection, explain.bind(i64::MAX).bind(i64::MAX))
         .await
         .map_err(|error| Error::View(format!("{} of collection {}: {error}", config.view, config.name)))?;
@@ -152,7 +152,7 @@ async fn check_revision(
     if !reads_it {
         return Err(another);
     }
-    let shown = read_view(connection, with_keys(filled(&collection.statements.shown), collection.key_type, keys)).await?;
+    let shown = read_view(connection, with_keys(filled(&collection.statements.shown), &collection.key_type, keys)).await?;
     let Some(shown) = shown.first() else { return Ok(()) };
     let key: String = shown.try_get("key")?;
     // as a worker will: it must not fail on this table

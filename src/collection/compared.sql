@@ -2,5 +2,5 @@
 select pg_catalog.count(*) as returned,
        pg_catalog.count(*) filter (where t.{revision} is null) as without_revision,
        pg_catalog.count(*) filter (where v.revision is distinct from t.{revision}) as other_revision
-  from {view} v join only {table} t on t.{key} = v.key
- where v.key = any($1::{key_array})
+  from {view} v join {rows} t on {t_is_v}
+ where {v_at $1}

@@ -57,7 +57,7 @@ impl Collection {
     /// Of these keys, those that have neither a row nor the record of a delete.
     pub async fn unrecorded(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<Vec<String>, Error> {
         // nearly always all of them
-        let counted = with_keys(filled(&self.statements.count_rows), self.key_type, keys).fetch_one(&mut *connection).await?;
+        let counted = with_keys(filled(&self.statements.count_rows), &self.key_type, keys).fetch_one(&mut *connection).await?;
         let there: i64 = counted.try_get(0)?;
         if there == keys.len() as i64 {
             return Ok(Vec::new());

@@ -2,9 +2,9 @@
 -- would cost more than the keys; its last key is there if the page is full.
 select coalesce(array_agg(page.key), '{}') as keys, (array_agg(page.key))[$2::integer] as last
   from (
-    select t.{key}::text as key
-      from only {table} t
-     where t.{key} > $1::text::{key_type}
-     order by t.{key}
+    select {t_key} as key
+      from {rows} t
+     where {t_after $1}
+     order by {t_columns}
      limit $2
   ) as page

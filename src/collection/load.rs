@@ -71,9 +71,9 @@ fn broken(rows: &[PgRow]) -> Result<BTreeMap<String, bool>, Error> {
 
 /// Binds what the configuration says of collections, for `catchword.attached`.
 pub(crate) fn bind<'c>(question: Question, configs: impl IntoIterator<Item = &'c config::Collection>) -> Question {
-    let (mut names, mut settings) = ([const { Vec::new() }; 4], Vec::new());
+    let (mut names, mut settings) = ([const { Vec::new() }; 3], Vec::new());
     for config in configs {
-        for (list, name) in names.iter_mut().zip([&config.name, &config.table, &config.key, &config.view]) {
+        for (list, name) in names.iter_mut().zip([&config.name, &config.table, &config.view]) {
             list.push(name.clone());
         }
         settings.push(attach::said(config));
@@ -100,10 +100,11 @@ fn read(rows: &[PgRow], config: &config::Collection, prefix: &str) -> Result<Col
             "create it again",
         ));
     }
-    let (key_type, alias): (String, String) = (row.try_get("key_type")?, format!("{prefix}{}", config.index));
+    let (key_types, alias): (Vec<String>, String) = (row.try_get("key_types")?, format!("{prefix}{}", config.index));
     let targets: Vec<String> = row.try_get("targets")?;
     Ok(Collection {
-        key_type: KeyType::named(&key_type).ok_or_else(|| Error::refused(format!("collection {name} has a key of type {key_type}")))?,
+        key_type: KeyType::named(&key_types)
+            .ok_or_else(|| Error::refused(format!("collection {name} has a key of type {}", key_types.join(", "))))?,
         alias,
         targets: targets.into_iter().map(Target::new).collect(),
         period: row.try_get("period")?,

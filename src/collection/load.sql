@@ -1,1 +1,1 @@
-select a.* from catchword.attached($1, $2, $3, $4, $5) as a
+select a.* from catchword.attached($1, $2, $3, $4) as a

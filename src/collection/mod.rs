@@ -22,7 +22,7 @@ pub use attach::{Attached, attach, attach_statements, detach, set_targets, try_a
 pub use bodies::{Built, Document, ROUND_BYTES};
 pub use check::{Judged, refuse_standby, standby};
 pub use copy::{OfACopy, previous_installation, taken_over};
-pub use key::{KeyType, MAX_KEY_BYTES, SENTINEL, no_id};
+pub use key::{Key, KeyPart, KeyType, MAX_KEY_BYTES, SENTINEL, no_id};
 pub use keys::Keys;
 pub(crate) use load::bind;
 pub use load::{Found, installation, load, own_statement, problems, with_remedy};
@@ -43,7 +43,7 @@ use statements::Statements;
 pub struct Collection {
     /// What jobs, commands and metrics call it.
     pub name: String,
-    /// The type of its key.
+    /// The type of its key, which may be of several columns.
     pub key_type: KeyType,
     /// The alias that readers search.
     pub alias: String,

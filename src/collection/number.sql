@@ -1,1 +1,1 @@
-update only {table} set {revision} = 4 where {key} = $1::text::{key_type}
+update {rows} t set {revision} = 4 where {t_is $1}

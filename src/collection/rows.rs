@@ -63,7 +63,7 @@ pub(super) async fn rows(
             rows.unread.extend(keys.iter().map(|key| (*key).to_owned()));
             continue;
         }
-        let mut query = with_keys(filled(sql).bind(&collection.name), collection.key_type, keys);
+        let mut query = with_keys(filled(sql).bind(&collection.name), &collection.key_type, keys);
         if let Some((document, round)) = limits {
             query = query.bind(document).bind(round);
         }

@@ -1,1 +1,1 @@
-select t.{key}::text as key from only {table} t limit 100
+select {t_key} as key from {rows} t limit 100

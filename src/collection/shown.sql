@@ -1,1 +1,1 @@
-select v.key::text as key from {view} v where v.key = any($1::{key_array}) limit 1
+select {v_key} as key from {view} v where {v_at $1} limit 1

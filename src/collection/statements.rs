@@ -1,5 +1,6 @@
 //! The one place where a name is put into SQL. The names come quoted from Postgres itself (`load.sql`); values are always bound.
 
+use serde_json::Value;
 use sqlx::AssertSqlSafe;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
@@ -38,19 +39,10 @@ pub(super) struct Statements {
 impl Statements {
     /// Fills in the quoted names that `load.sql` returned.
     pub fn fill(row: &sqlx::postgres::PgRow) -> Result<Statements, sqlx::Error> {
-        let key_type: String = row.try_get("key_type")?;
-        let period: Option<String> = row.try_get("period_name")?;
-        let names: [(&str, String); 7] = [
-            ("{table}", row.try_get("table_name")?),
-            ("{key}", row.try_get("key_name")?),
-            ("{revision}", row.try_get("revision_name")?),
-            ("{view}", row.try_get("view_name")?),
-            ("{key_array}", if key_type == KeyType::Uuid.name() { "uuid[]".into() } else { format!("text[]::{key_type}[]") }),
-            ("{key_type}", key_type),
-            ("{period}", period.clone().unwrap_or_default()),
-        ];
+        let names: Value = row.try_get("names")?;
+        let has_period = names["period"].is_string();
         let fill = |template: &str| fill_in(template, &names);
-        let of_period = |template: &str| period.as_ref().map(|_| fill(template));
+        let of_period = |template: &str| has_period.then(|| fill(template));
         let bodies = fill(include_str!("bodies.sql"));
         Ok(Statements {
             versions: fill(include_str!("versions.sql")),
@@ -77,19 +69,31 @@ impl Statements {
     }
 }
 
-/// Puts names in their places. In one go: a name may itself look like a place.
-fn fill_in(template: &str, names: &[(&str, String)]) -> String {
+/// Puts names in their places. In one go: a name may itself look like a place. As `catchword.fill` does: what a name stands for may have a
+/// hole, and then it is an array of the texts around it; `{t_at $1}` puts `$1` there.
+fn fill_in(template: &str, names: &Value) -> String {
     let (mut filled, mut rest) = (String::with_capacity(template.len()), template);
     while let Some(at) = rest.find('{') {
         filled.push_str(&rest[..at]);
         rest = &rest[at..];
         // a brace that is no place is the statement's own
-        let (place, name) =
-            names.iter().find(|(place, _)| rest.starts_with(place)).map_or(("{", "{"), |(place, name)| (place, name.as_str()));
-        filled.push_str(name);
-        rest = &rest[place.len()..];
+        let (name, after) = place(rest, names).unwrap_or(("{".into(), &rest[1..]));
+        filled.push_str(&name);
+        rest = after;
     }
     filled + rest
+}
+
+/// What the place stands for that a text begins with, and what follows it.
+fn place<'t>(text: &'t str, names: &Value) -> Option<(String, &'t str)> {
+    let (inside, after) = text.strip_prefix('{')?.split_once('}')?;
+    let (name, hole) = inside.split_once(' ').map_or((inside, None), |(name, hole)| (name, Some(hole)));
+    let says = match (names.get(name)?, hole) {
+        (Value::String(says), None) => says.clone(),
+        (Value::Array(around), Some(hole)) => around.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(hole),
+        _ => return None,
+    };
+    Some((says, after))
 }
 
 type Statement = Query<'static, Postgres, PgArguments>;
@@ -108,23 +112,27 @@ pub(super) async fn read_view(connection: &mut PgConnection, statement: Statemen
     read
 }
 
-/// Binds keys where a statement says `{key_array}`. Postgres takes longer to read the text of a uuid than to find its row, so uuids go as
+/// Binds keys where a statement says `{v_at $1}`. Postgres takes longer to read the text of a uuid than to find its row, so uuids go as
 /// they are. What is no uuid has no row.
-pub(super) fn with_keys(query: Statement, key_type: KeyType, keys: &[impl AsRef<str>]) -> Statement {
+pub(super) fn with_keys(query: Statement, key_type: &KeyType, keys: &[impl AsRef<str>]) -> Statement {
     let keys = keys.iter().map(AsRef::as_ref);
-    match key_type {
-        KeyType::Uuid => query.bind(keys.filter_map(|key| Uuid::try_parse(key).ok()).collect::<Vec<_>>()),
-        _ => query.bind(keys.collect::<Vec<&str>>()),
+    if key_type.is_uuid() {
+        query.bind(keys.filter_map(|key| Uuid::try_parse(key).ok()).collect::<Vec<_>>())
+    } else {
+        query.bind(keys.collect::<Vec<&str>>())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::fill_in;
 
     #[test]
     fn a_name_that_looks_like_a_place_is_a_name() {
-        let names = [("{key}", "\"{view}\"".to_owned()), ("{view}", "\"{key}\"".to_owned())];
-        assert_eq!(fill_in("select {key}, '{}' from {view} {other", &names), "select \"{view}\", '{}' from \"{key}\" {other");
+        let names = json!({ "key": "\"{view}\"", "view": "\"{key}\"", "at": ["x = any(", "::int[], ", ")"] });
+        let filled = fill_in("select {key}, '{}' from {view} where {at $1} {at} {key x} {other", &names);
+        assert_eq!(filled, "select \"{view}\", '{}' from \"{key}\" where x = any($1::int[], $1) {at} {key x} {other");
     }
 }

@@ -108,7 +108,7 @@ impl Collection {
             Err(error) => return Err(error),
         }
         survey.took = started.elapsed();
-        let rows = read_view(connection, with_keys(filled(&self.statements.compared), self.key_type, &keys)).await?;
+        let rows = read_view(connection, with_keys(filled(&self.statements.compared), &self.key_type, &keys)).await?;
         let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
         survey.returned = row.try_get("returned")?;
         survey.without_revision = row.try_get("without_revision")?;

@@ -1,5 +1,5 @@
 -- Of these keys, those that have neither a row nor the record of a delete.
 select k
   from unnest($2::text[]) as given (k)
- where not exists (select from only {table} t where t.{key} = given.k::{key_type})
+ where not exists (select from {rows} t where {t_is given.k})
    and not exists (select from catchword.record d where d.collection = $1 and d.key = given.k)

@@ -20,7 +20,7 @@ pub(super) const MAPPING: &str = r#"{
 pub(super) static COLLECTION: LazyLock<Collection> = LazyLock::new(|| Collection {
     name: CANARY.to_owned(),
     table: "catchword.canary".to_owned(),
-    key: "id".to_owned(),
+    key: vec!["id".to_owned()],
     view: "catchword.canary_document".to_owned(),
     mapping: PathBuf::new(),
     index: CANARY.to_owned(),

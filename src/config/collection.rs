@@ -11,16 +11,17 @@ use super::error::{Error, Fault};
 use super::names;
 use super::section::{Key, Section, Source};
 
-/// A table, the view that makes its documents, and the index they live in. Names are as Postgres has them, unquoted.
+/// A table, the view that makes its documents, and the index they live in. Columns are as Postgres has them, unquoted; tables and views
+/// as they were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collection {
     /// What jobs, metrics and commands call it.
     pub name: String,
     /// The attached table, perhaps with its schema.
     pub table: String,
-    /// The table's column that names a row and its document.
-    pub key: String,
-    /// Returns `(key, revision, body)`, perhaps with its schema.
+    /// The table's columns that together name a row and its document: one, as a rule.
+    pub key: Vec<String>,
+    /// Returns `(key, revision, body)`, perhaps with its schema. A key of several columns has these instead of `key`.
     pub view: String,
     /// A JSON file of settings and mappings, found from the configuration's own folder.
     pub mapping: PathBuf,
@@ -113,19 +114,30 @@ pub(super) fn read(section: &Section) -> Result<Collection, Error> {
     let folder = section.source.file.parent().unwrap_or(Path::new(""));
     Ok(Collection {
         table: section.required_text("table", names::relation)?,
-        key: section.required_text("key", names::column)?,
+        key: key(section)?,
         view: section.required_text("view", names::relation)?,
         mapping: folder.join(section.required_text("mapping", path)?),
         index: section.text("index", names::index)?.unwrap_or_else(|| name.clone()),
-        revision: section.text("revision", names::column)?.unwrap_or_else(|| "catchword_revision".to_owned()),
+        revision: section.text("revision", names::column)?.map_or_else(|| "catchword_revision".to_owned(), |name| names::as_in_sql(&name)),
         scopes: scopes(section)?,
-        period: section.text("period", names::column)?,
+        period: section.text("period", names::column)?.map(|name| names::as_in_sql(&name)),
         touches: touches(section)?,
         unwatched: unwatched(section)?,
         watch: watch(section)?,
         delay: section.parsed("delay", delay)?.unwrap_or(USUAL_DELAY),
         name,
     })
+}
+
+/// One column, or a list of them.
+fn key(section: &Section) -> Result<Vec<String>, Error> {
+    let Ok(Some(list)) = section.list("key") else {
+        return Ok(vec![names::as_in_sql(&section.required_text("key", names::column)?)]);
+    };
+    if list.is_empty() {
+        return Err(section.missing("key"));
+    }
+    list.iter().map(|column| Ok(names::as_in_sql(&section.text_of("key", column, names::column)?))).collect()
 }
 
 fn scopes(section: &Section) -> Result<BTreeMap<String, String>, Error> {
@@ -138,7 +150,7 @@ fn scopes(section: &Section) -> Result<BTreeMap<String, String>, Error> {
             let key = format!("scopes.{}", scope.get_ref());
             names::scope(scope.get_ref()).map_err(|fault| section.refuse(&key, scope.span().start, fault))?;
             let column = section.text_of(&key, column, names::column)?;
-            Ok((scope.get_ref().to_string(), column))
+            Ok((scope.get_ref().to_string(), names::as_in_sql(&column)))
         })
         .collect()
 }
@@ -154,8 +166,8 @@ fn touches(section: &Section) -> Result<Vec<Touch>, Error> {
         let entry = Section::new(section.source, title, table, entry.span().start, TOUCH_KEYS)?;
         touches.push(Touch {
             table: entry.required_text("table", names::relation)?,
-            column: entry.required_text("column", names::column)?,
-            row_column: entry.required_text("row_column", names::row_column)?,
+            column: names::as_in_sql(&entry.required_text("column", names::column)?),
+            row_column: names::as_in_sql(&entry.required_text("row_column", names::row_column)?),
             watch: watch(&entry)?,
         });
     }
@@ -169,7 +181,7 @@ fn unwatched(section: &Section) -> Result<Vec<String>, Error> {
 
 fn watch(section: &Section) -> Result<Vec<String>, Error> {
     let list = section.list("watch")?.unwrap_or_default();
-    list.iter().map(|column| section.text_of("watch", column, names::column)).collect()
+    list.iter().map(|column| Ok(names::as_in_sql(&section.text_of("watch", column, names::column)?))).collect()
 }
 
 fn path(path: &str) -> Result<(), Fault> {

@@ -116,6 +116,15 @@ pub(super) fn column(name: &str) -> Result<(), Fault> {
     Ok(())
 }
 
+/// The one rule of quotes, for tables, views and columns alike, as in SQL: a name in double quotes is taken as it is, and of any other
+/// capitals become small letters. Tables and views are read so by Postgres itself; this is for columns.
+pub(super) fn as_in_sql(name: &str) -> String {
+    match name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(quoted) => quoted.replace("\"\"", "\""),
+        None => name.to_ascii_lowercase(),
+    }
+}
+
 /// A touch is stored as `row_column=value`, and read back up to the first `=`.
 pub(super) fn row_column(name: &str) -> Result<(), Fault> {
     if name.contains('=') {
@@ -208,6 +217,9 @@ mod tests {
             &["annotation", "public.annotation", &both, &quoted, r#""My Schema"."a.b.""c"""#],
             &["", ".a", "a.", "a.b.c", "a.\0", "\"\"", "a.\"b\".c", &longer],
         );
+        for (written, meant) in [("id", "id"), ("Id", "id"), (r#""Id""#, "Id"), (r#""a""b""#, r#"a"b"#), ("ÄB", "Äb")] {
+            assert_eq!(as_in_sql(written), meant, "{written}");
+        }
         judge(row_column, &["document_id"], &["", "a=b", "=", "a\0"]);
     }
 }

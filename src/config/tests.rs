@@ -81,7 +81,7 @@ fn everything_that_can_be_written_is_read() {
         [Collection {
             name: "annotation".into(),
             table: "app.annotation".into(),
-            key: "id".into(),
+            key: vec!["id".into()],
             view: "app.annotation_document".into(),
             mapping: "/etc/mappings/annotation.json".into(),
             index: "annotations.v2".into(),

@@ -46,7 +46,7 @@ pub(super) async fn batch(
         Look::Later => Renumbered::default(),
     };
     let is_down = faults.first().is_some_and(Option::is_some);
-    let facts = Facts { key_type: collection.key_type, worked: &worked, renumbered: &renumbered, found: &found, is_down };
+    let facts = Facts { key_type: &collection.key_type, worked: &worked, renumbered: &renumbered, found: &found, is_down };
     findings.extend(good.iter().filter_map(|key| Some((*key, find(key, &facts)?))));
     let mut outcome = count(jobs, &worked.written);
     outcome.canary = if collection.name == CANARY { outcome.claimed } else { 0 };

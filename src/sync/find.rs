@@ -11,7 +11,7 @@ use crate::compare::Verdict;
 
 /// What the steps of a batch came to.
 pub(super) struct Facts<'a, 'k> {
-    pub key_type: KeyType,
+    pub key_type: &'a KeyType,
     pub worked: &'a Worked<'k>,
     pub renumbered: &'a Renumbered<'k>,
     pub found: &'a Found<'k>,
@@ -80,7 +80,7 @@ mod tests {
     }
 
     fn found_of(key: &str, worked: &Worked<'static>, renumbered: &Renumbered<'static>, found: &Found<'static>) -> Option<Finding> {
-        find(key, &Facts { key_type: KeyType::Bigint, worked, renumbered, found, is_down: false })
+        find(key, &Facts { key_type: &KeyType::named(&["bigint".to_owned()]).unwrap(), worked, renumbered, found, is_down: false })
     }
 
     #[test]

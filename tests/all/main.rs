@@ -15,3 +15,4 @@ mod pass;
 mod rebuild;
 mod reindex;
 mod repo;
+mod tables;

@@ -106,7 +106,7 @@ async fn a_key_that_was_renamed_or_retyped_is_noticed_and_attached_again() {
     let mut config = config_of_item(&world);
     let error = collection::attach(&world.pool, &config).await.unwrap_err().to_string();
     assert!(error.contains("has no column id"), "{error}");
-    config.key = "number".into();
+    config.key = vec!["number".into()];
     assert_eq!(collection::attach(&world.pool, &config).await.unwrap(), Attached::Stale("repaired".into()));
     world.sql("insert into item (number) values (2)").await;
     let refusal = refused_by_connect(&world).await;
@@ -158,7 +158,7 @@ async fn a_column_that_was_dropped_is_made_again() {
     assert!(refusal.contains("revision in the view item_document is not the column catchword_revision"), "{refusal}");
 
     // as an operator does it in psql, where the view is not looked at
-    let done: String = world.one("select catchword.attach('item', 'item', 'id', 'item_document')").await;
+    let done: String = world.one("select catchword.attach('item', 'item', '{id}', 'item_document')").await;
     assert_eq!(done, "repaired");
     assert!(floor(&world).await > before);
     world.sql("insert into item (id) values (2)").await;
@@ -285,7 +285,7 @@ async fn a_table_that_was_made_anew_under_its_name_is_attached_anew() {
     let done = collection::attach(&world.pool, &config_of_item(&world)).await.unwrap();
     assert_eq!(done, Attached::Stale("repaired".into()));
     assert!(floor(&world).await > before);
-    assert_eq!(world.one::<String>("select key_type from catchword.collection where name = 'item'").await, "uuid");
+    assert_eq!(world.one::<String>("select key_types[1] from catchword.collection where name = 'item'").await, "uuid");
     world.sql("insert into item (id) values (gen_random_uuid())").await;
     assert_eq!(keys(&world).await.len(), 1);
 }

@@ -48,7 +48,7 @@ async fn a_column_may_have_any_name() {
         let named = name.replace('"', "\"\"");
         let world = attach(Layout {
             sql: format!("{} alter table item add column \"{named}\" text;", item("item", "bigint")),
-            more: collection_lines("item", &format!("watch = ['{}']", name.replace('\'', "_"))).replace("['it_s']", "[\"it's\"]"),
+            more: collection_lines("item", &format!("watch = [{:?}]", format!("\"{named}\""))),
             ..Layout::default()
         })
         .await;

@@ -109,7 +109,7 @@ async fn nothing_planted_runs(search_path: &str) {
         shadow(&mut session).await;
         for sql in [
             "call catchword.run_reindex(catchword.reindex_start('annotation', p_keys => array['01234567-89ab-cdef-0123-456789abcdef'::pg_catalog.text]::pg_catalog.text[], p_hidden => true), 1)",
-            "select catchword.problems('annotation'::pg_catalog.text, 'annotation'::pg_catalog.text, 'id'::pg_catalog.text, 'annotation_document'::pg_catalog.text)",
+            "select catchword.problems('annotation'::pg_catalog.text, 'annotation'::pg_catalog.text, '{id}'::pg_catalog.name[], 'annotation_document'::pg_catalog.text)",
         ] {
             let done = sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut session).await;
             assert!(done.is_ok(), "{role}: {sql}: {done:?}");

@@ -10,16 +10,37 @@ use super::World;
 /// What Postgres wants of a key: the version, and the document if there is to be one.
 type Wants = BTreeMap<String, (i64, Option<Value>)>;
 
+/// Where the truth about a collection is, in plain SQL that knows nothing of catchword's own.
+#[derive(Clone, Copy)]
+pub struct Truth<'a> {
+    pub collection: &'a str,
+    /// Returns `key` as text and `revision` of every row.
+    pub rows: &'a str,
+    /// Returns `key` as text, `revision` and `body` of every row of the view.
+    pub documents: &'a str,
+}
+
+const ANNOTATION: Truth = Truth {
+    collection: "annotation",
+    rows: "select id::text as key, catchword_revision as revision from annotation",
+    documents: "select key::text as key, revision, body from annotation_document",
+};
+
 impl World {
     /// Every key of `annotation` agrees, both ways, in each of its indices. To be asked when nothing is open or in flight.
     pub async fn both_sides_agree(&self) {
-        for index in self.targets("annotation").await {
-            self.agrees(&index).await;
+        self.agree_on(ANNOTATION).await;
+    }
+
+    /// The same of any collection.
+    pub async fn agree_on(&self, truth: Truth<'_>) {
+        for index in self.targets(truth.collection).await {
+            self.agrees(truth, &index).await;
         }
     }
 
-    async fn agrees(&self, index: &str) {
-        let wants = self.wants("").await;
+    async fn agrees(&self, truth: Truth<'_>, index: &str) {
+        let wants = self.wants(truth, "").await;
         let has = self.everything_in(index).await;
         for (key, (version, body)) in &wants {
             let Some((seen, source)) = has.get(key) else { panic!("{key} is lost: Postgres wants {version}, {index} has nothing") };
@@ -48,7 +69,7 @@ impl World {
                       from catchword.collection c where name = 'annotation'";
         let told: Vec<String> = self.one(told).await;
         // the index is looked at after the snapshot: it can only be newer
-        let wants = self.wants(without_job).await;
+        let wants = self.wants(ANNOTATION, without_job).await;
         for index in told {
             let has = self.everything_in(&index).await;
             for (key, (version, body)) in &wants {
@@ -59,18 +80,21 @@ impl World {
         }
     }
 
-    async fn wants(&self, condition: &str) -> Wants {
+    async fn wants(&self, truth: Truth<'_>, condition: &str) -> Wants {
+        let Truth { collection, rows, documents } = truth;
         let sql = format!(
-            "with recorded as (select key, max(revision) as revision from catchword.record where collection = 'annotation' group by key)
+            "with recorded as (select key, max(revision) as revision from catchword.record where collection = '{collection}' group by key),
+                  rows as ({rows}), documents as ({documents})
              select keyed.key, keyed.version, keyed.body from (
-               select v.key::text as key, greatest(v.revision, c.floor, r.revision + r.revision % 2) as version, v.body::text as body
-                 from catchword.collection c, annotation_document v left join recorded r on r.key = v.key::text where c.name = 'annotation'
+               select v.key, greatest(v.revision, c.floor, r.revision + r.revision % 2) as version, v.body::text as body
+                 from catchword.collection c, documents v left join recorded r on r.key = v.key where c.name = '{collection}'
                union all
-               select t.id::text, greatest(t.catchword_revision, c.floor, r.revision + r.revision % 2) + 1, null
-                 from catchword.collection c, annotation t left join recorded r on r.key = t.id::text where c.name = 'annotation' and t.deleted
+               select t.key, greatest(t.revision, c.floor, r.revision + r.revision % 2) + 1, null
+                 from catchword.collection c, rows t left join recorded r on r.key = t.key
+                where c.name = '{collection}' and not exists (select from documents v where v.key = t.key)
                union all
                select d.key, d.revision, null from recorded d
-                where d.revision % 2 = 1 and not exists (select from annotation t where t.id::text = d.key)
+                where d.revision % 2 = 1 and not exists (select from rows t where t.key = d.key)
              ) as keyed where true {condition}"
         );
         let rows = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch_all(&self.pool).await.unwrap();

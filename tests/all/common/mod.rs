@@ -11,6 +11,7 @@ pub mod server;
 pub mod traffic;
 pub mod world;
 
+pub use checker::Truth;
 pub use gate::Gate;
 pub use poison::{Harm, Poison};
 pub use process::{Running, launch, start};

@@ -131,7 +131,7 @@ async fn a_temporary_table_is_refused() {
     let mut connection = world.pool.acquire().await.unwrap();
     sqlx::query("create temporary table passing (id bigint primary key)").execute(&mut *connection).await.unwrap();
     let error =
-        sqlx::query("select catchword.attach('passing', 'passing', 'id', 'item_document')").execute(&mut *connection).await.unwrap_err();
+        sqlx::query("select catchword.attach('passing', 'passing', '{id}', 'item_document')").execute(&mut *connection).await.unwrap_err();
     let said = catchword::Error::from(error).to_string();
     assert!(said.contains("passing is temporary or unlogged: its rows do not survive a crash; attach a permanent table"), "{said}");
 }

@@ -29,15 +29,11 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_statement_is_taken_by_postgres() {
     let world = attached().await;
-    let names = [
-        ("{table}", "public.annotation"),
-        ("{key}", "id"),
-        ("{revision}", "catchword_revision"),
-        ("{view}", "public.annotation_document"),
-        ("{key_array}", "uuid[]"),
-        ("{key_type}", "uuid"),
-        ("{period}", "updated"),
-    ];
+    let names: Value = world
+        .one(
+            "select catchword.names_of(c, 'uuid[]') || '{\"period\": \"t.updated\"}' from catchword.collection c where name = 'annotation'",
+        )
+        .await;
     let mut connection = world.pool.acquire().await.unwrap();
     let read = |path: PathBuf| (std::fs::read_to_string(&path).unwrap(), path);
     let in_files: Vec<(String, PathBuf)> = files(Path::new(SOURCES), "sql").into_iter().map(read).collect();
@@ -47,7 +43,8 @@ async fn every_statement_is_taken_by_postgres() {
         .collect();
     assert!(in_files.len() > 30 && in_rust.len() > 10, "{} and {}", in_files.len(), in_rust.len());
     for (template, path) in in_files.into_iter().chain(in_rust) {
-        let sql = names.iter().fold(template, |sql, (place, name)| sql.replace(place, name));
+        let sql: String =
+            sqlx::query_scalar("select catchword.fill($1, $2)").bind(template).bind(&names).fetch_one(&mut *connection).await.unwrap();
         // one statement each: Postgres prepares no more than that
         let prepared = connection.prepare(AssertSqlSafe(sql).into_sql_str()).await;
         if let Err(error) = prepared {

@@ -1,0 +1,3 @@
+//! Any table: every shape of key and of table goes the whole way, and the checker compares every key both ways, number and content.
+
+pub mod keys;
