@@ -18,6 +18,7 @@ create table catchword.collection (
   key_types       text[] not null,
   revision_column name not null,
   view            text not null,
+  has_ids         boolean not null default false,
   floor           bigint not null constraint collection_floor_is_drawn check (floor % 4 = 0),
   floor_view      text,
   filled_view     text,
@@ -43,6 +44,8 @@ comment on column catchword.collection.key_types
 comment on column catchword.collection.revision_column is 'the column that the trigger fills from catchword.revision';
 comment on column catchword.collection.view
   is 'the quoted name of the view (key, revision, body) whose rows are the documents';
+comment on column catchword.collection.has_ids
+  is 'has the view a column id, the ids of its documents? Otherwise the key is the id';
 comment on column catchword.collection.floor is 'the least revision a document of this collection has';
 comment on column catchword.collection.floor_view is 'digest of the view''s definition when the floor was drawn';
 comment on column catchword.collection.filled_view
@@ -177,6 +180,20 @@ comment on column catchword.record.revision
 comment on column catchword.record.recorded_at is 'when; the sweep goes by it';
 -- The sweep goes by age.
 create index record_age on catchword.record (collection, recorded_at, key);
+
+-- Where a view has ids of its own. A row is added before the first document of its key is sent, and goes when the
+-- tombstone of the key is swept: so whatever is in an index can be found by its key, also when the row is gone.
+create table catchword.document_id (
+  collection text not null,
+  key        text not null,
+  id         text not null,
+  primary key (collection, key),
+  unique (collection, id)
+);
+comment on table  catchword.document_id is 'the ids of documents, where a view has a column id';
+comment on column catchword.document_id.collection is 'the collection the key belongs to';
+comment on column catchword.document_id.key is 'canonical text of the key';
+comment on column catchword.document_id.id is 'the id of its document in every index; it never changes';
 
 create table catchword.pause (
   collection text primary key,

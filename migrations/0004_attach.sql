@@ -282,11 +282,22 @@ begin
 end $$;
 comment on function catchword.check_view is 'the full name of a view; refuses one that is not there';
 
+-- A column `id` of type text is the id of the document, unless it is a part of the key.
+create function catchword.has_ids(p_view text, p_key name[]) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select (cardinality(p_key) = 1 or 'id' <> all(p_key))
+     and exists (select from pg_attribute a
+                  where a.attrelid = to_regclass(p_view) and a.attname = 'id' and a.attnum > 0 and not a.attisdropped
+                    and a.atttypid = 'text'::regtype)
+$$;
+comment on function catchword.has_ids is 'does a view say which ids its documents have?';
+
 -- Another view, key or list of columns, a related table or a watched column of it more: nobody knows what changed
 -- meanwhile.
 create function catchword.same_documents(p_before catchword.collection, p_now catchword.collection) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select p_before.view = p_now.view and p_before.key_columns = p_now.key_columns
+  select p_before.view = p_now.view and p_before.has_ids = p_now.has_ids
+     and p_before.key_columns = p_now.key_columns
      and p_before.revision_column = p_now.revision_column and p_before.watch = p_now.watch
      and not exists (
        select from jsonb_array_elements(p_now.touches) n
@@ -302,15 +313,16 @@ comment on function catchword.same_documents
 create function catchword.write_collection(p_now catchword.collection, p_kept boolean) returns void
 language sql set search_path = pg_catalog, pg_temp as $$
   insert into catchword.collection as c
-    (name, source, key_columns, key_types, revision_column, view, floor, floor_view, filled_view,
+    (name, source, key_columns, key_types, revision_column, view, has_ids, floor, floor_view, filled_view,
      watch, touches, unwatched, scopes, period, delay_seconds, definition)
   select p_now.name, p_now.source, p_now.key_columns, catchword.key_types(p_now.source, p_now.key_columns),
-         p_now.revision_column, p_now.view, nextval('catchword.revision'), digest.now, digest.now,
+         p_now.revision_column, p_now.view, p_now.has_ids, nextval('catchword.revision'), digest.now, digest.now,
          p_now.watch, p_now.touches, p_now.unwatched, p_now.scopes, p_now.period, p_now.delay_seconds, p_now.definition
     from catchword.view_digest(p_now.view) as digest (now)
   on conflict (name) do update
     set source = excluded.source, key_columns = excluded.key_columns, key_types = excluded.key_types,
-        revision_column = excluded.revision_column, view = excluded.view, watch = excluded.watch,
+        revision_column = excluded.revision_column, view = excluded.view, has_ids = excluded.has_ids,
+        watch = excluded.watch,
         touches = excluded.touches, unwatched = excluded.unwatched, scopes = excluded.scopes, period = excluded.period,
         delay_seconds = excluded.delay_seconds, definition = excluded.definition, attached_at = now(),
         floor = case when p_kept then c.floor else excluded.floor end,
@@ -360,6 +372,7 @@ begin
   wanted.touches := catchword.resolve_touches(p_source, p_touches, p_path);
   wanted.unwatched := catchword.check_unwatched(p_unwatched, p_path);
   wanted.view := catchword.check_view(p_view, p_source, p_key, p_revision, p_path);
+  wanted.has_ids := catchword.has_ids(wanted.view, p_key);
   -- two at once: the second waits here and then finds nothing to do
   perform from catchword.turn where what = 'attach' for update;
   statements := array(select * from catchword.attach_statements(
@@ -371,6 +384,14 @@ begin
   intact := before.name is not null and before.source = p_source
     and not exists (select from catchword.broken_triggers(p_collection));
 
+  if before.has_ids <> wanted.has_ids and before.targets <> '{}' then
+    perform catchword.refuse(
+      format('the view %s has %s column id, and the documents of %s were written %s ids of their own', wanted.view,
+             case when wanted.has_ids then 'a' else 'no' end, p_collection,
+             case when wanted.has_ids then 'without' else 'with' end),
+      format('undo that change of the view; to give all documents other ids, run: catchword detach %s, give the '
+             'collection another index, catchword migrate, catchword reindex %1$s --all', p_collection));
+  end if;
   if intact and before.definition = wanted.definition and before.view = wanted.view then
     perform catchword.write_settings(wanted);
     return 'unchanged';
@@ -445,6 +466,7 @@ begin
   delete from catchword.job where collection = p_collection;
   delete from catchword.dead_job where collection = p_collection;
   delete from catchword.record where collection = p_collection;
+  delete from catchword.document_id where collection = p_collection;
   delete from catchword.pause where collection = p_collection;
   delete from catchword.collection where name = p_collection;
   insert into catchword.journal (what, collection, detail) values ('detach', p_collection, col.source::text);
@@ -526,6 +548,12 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                     where a.attrelid = to_regclass(c.view) and a.attnum > 0 and not a.attisdropped
                       and (a.attname, format_type(a.atttypid, null))
                           in (('revision', 'bigint'), ('body', 'json'), ('body', 'jsonb'))) = 2)
+  union all
+  select format('the view %s has %s column id, and the documents were written %s ids of their own', c.view,
+                case when c.has_ids then 'no' else 'a' end, case when c.has_ids then 'with' else 'without' end)
+    from catchword.collection c
+   where c.name = p_collection and to_regclass(c.view) is not null
+     and c.has_ids <> catchword.has_ids(c.view, c.key_columns)
   union all
   select format('the column %s.%I is missing', c.source, c.revision_column)
     from catchword.collection c join pg_class r on r.oid = c.source

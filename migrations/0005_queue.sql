@@ -10,6 +10,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'table', catchword.full_name(p_collection.source),
     'rows', 'only ' || catchword.full_name(p_collection.source),
     'view', p_collection.view,
+    'document_id', case when p_collection.has_ids then 'v.id' else 'null' end,
     'revision', catchword.quoted(p_collection.revision_column))
 $$;
 comment on function catchword.names_of is 'what the names in a template stand for, of an attached collection';
@@ -41,11 +42,15 @@ create function catchword.canonical(p_collection catchword.collection, p_keys te
 language plpgsql set search_path = pg_catalog, pg_temp set datestyle = 'ISO, MDY' as $$
 declare
   names constant jsonb := catchword.names_of(p_collection);
+  -- the id of a document is understood too
+  keys constant text[] := array(
+    select coalesce((select d.key from catchword.document_id d where d.collection = p_collection.name and d.id = k), k)
+      from unnest(p_keys) with ordinality as given (k, n) order by n);
   parts constant integer := cardinality(p_collection.key_columns);
   odd text;
   canonical text[];
 begin
-  select k into odd from unnest(p_keys) as k
+  select k into odd from unnest(keys) as k
    where parts > 1 and cardinality(string_to_array(k, '/')) is distinct from parts limit 1;
   if found then
     raise exception using errcode = 'invalid_text_representation',
@@ -53,7 +58,7 @@ begin
   end if;
   execute catchword.fill('select array(select {k_key} from (select {values_of given.key} from unnest($1)
                             with ordinality as given (key, n) order by n) as k)', names)
-    into canonical using p_keys;
+    into canonical using keys;
   return canonical;
 end $$;
 comment on function catchword.canonical is 'keys as texts of their own types; fails for what is no key';
@@ -399,6 +404,27 @@ begin
 end $$;
 comment on function catchword.expand_touches
   is 'one step: touches rows that refer to changed rows of related tables; slow: it was too much, and why';
+
+-- Worker and service: the ids of documents that are written for the first time. One that another key has is not taken.
+create function catchword.name_documents(p_collection text, p_keys text[], p_ids text[])
+returns table (key text, id text, taken_by text)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+begin
+  -- in one order: two that name the same documents must not wait for each other in a ring
+  insert into catchword.document_id (collection, key, id)
+  select p_collection, given.key, given.id from unnest(p_keys, p_ids) as given (key, id) order by given.key
+  on conflict do nothing;
+  return query
+    select given.key, coalesce(mine.id, given.id),
+           case when mine.id is null
+                then coalesce((select d.key from catchword.document_id d
+                                where d.collection = p_collection and d.id = given.id), 'of another transaction') end
+      from unnest(p_keys, p_ids) as given (key, id)
+      left join catchword.document_id mine on mine.collection = p_collection and mine.key = given.key;
+end $$;
+comment on function catchword.name_documents
+  is 'writes down the ids of documents before they are sent; taken_by: another key has this id';
 
 -- A number for keys that have a document and no row: the record of a delete that nobody recorded. No lock guards a row
 -- that is not there, so the numbers are drawn first and the rows looked for afterwards: whoever updates a row that

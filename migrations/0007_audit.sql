@@ -221,6 +221,14 @@ begin
     catchword.names_of(col))
     using p_keys, p_revisions, col.floor;
   get diagnostics forgotten = row_count;
+  -- with the last record of a key without a row its document is gone from every index
+  execute catchword.fill($t$
+    delete from catchword.document_id d using (
+      select s.key, case when {fits s.key} then s.key end as fit from unnest($1) as s (key)) as swept
+     where d.collection = {collection} and d.key = swept.key
+       and not exists (select from catchword.record r where r.collection = {collection} and r.key = swept.key)
+       and not exists (select from {rows} t where {t_is swept.fit})$t$, catchword.names_of(col))
+    using p_keys;
   return forgotten;
 end $$;
 comment on function catchword.forget_records is 'forgets numbers that nothing needs any more';

@@ -208,7 +208,7 @@ create function catchword.attached(
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
 ) returns table (
   name text, key_types text[], targets text[], period text, table_name text, names jsonb, view_name text,
-  view_exists boolean, paused text, problems text[], unmigrated text[],
+  has_ids boolean, view_exists boolean, paused text, problems text[], unmigrated text[],
   view_changed boolean, rebuilding boolean, installation uuid, unwatched text[], unwatched_columns text[], copy_of text,
   was_broken boolean
 )
@@ -224,6 +224,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                   from pg_attribute a
                  where a.attrelid = c.source and a.attname = c.period and a.attnum > 0 and not a.attisdropped)),
          c.view,
+         c.has_ids,
          to_regclass(c.view) is not null,
          (select format('since %s by %s: %s',
                         to_char(p.since at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'), p.by, p.reason)

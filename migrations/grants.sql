@@ -91,6 +91,9 @@ select format('grant pg_read_all_stats to %I', :'worker')
 grant select, insert, delete on catchword.dead_job to :"worker";
 -- [worker, sync, audit, explain] To know the number of a delete or a touch.
 grant select on catchword.record to :"worker";
+-- [worker, sync, audit, rebuild, explain] To know the ids of documents, and to write a new one down before it is used.
+grant select on catchword.document_id to :"worker";
+grant execute on function catchword.name_documents(text, text[], text[]) to :"worker";
 -- [worker, audit, rebuild] To keep what an audit found and how far it came, and to schedule what differs among bulks.
 grant select, insert, update, delete on catchword.audit to :"worker";
 grant execute on function
@@ -129,7 +132,8 @@ grant select, insert, update, delete on catchword.standstill to :"worker";
 -- the triggers are in place.
 grant execute on function
   catchword.named(text, text), catchword.full_name(regclass), catchword.has_column(regclass, text),
-  catchword.quoted(text), catchword.operator(oid, smallint), catchword.equality(oid), catchword.key_type(oid),
+  catchword.has_ids(text, name[]), catchword.quoted(text), catchword.operator(oid, smallint),
+  catchword.equality(oid), catchword.key_type(oid),
   catchword.key_types(regclass, name[]), catchword.part_text(text, text, boolean),
   catchword.part_of(text, integer, integer), catchword.part_value(text, text, integer, integer),
   catchword.part_condition(text, text), catchword.key_names(name[], text[], text),
@@ -201,7 +205,8 @@ grant select on
 -- [connect] To read what is attached.
 grant execute on function
   catchword.named(text, text), catchword.full_name(regclass), catchword.has_column(regclass, text),
-  catchword.quoted(text), catchword.operator(oid, smallint), catchword.equality(oid), catchword.key_type(oid),
+  catchword.has_ids(text, name[]), catchword.quoted(text), catchword.operator(oid, smallint),
+  catchword.equality(oid), catchword.key_type(oid),
   catchword.key_types(regclass, name[]), catchword.part_text(text, text, boolean),
   catchword.part_of(text, integer, integer), catchword.part_value(text, text, integer, integer),
   catchword.part_condition(text, text), catchword.key_names(name[], text[], text),
@@ -216,6 +221,9 @@ grant execute on function
   to :"service";
 -- [store_and_schedule, index_now] To know the number of a delete or a touch.
 grant select on catchword.record to :"service";
+-- [store_and_schedule, index_now] To know the ids of documents, and to write a new one down before it is used.
+grant select on catchword.document_id to :"service";
+grant execute on function catchword.name_documents(text, text[], text[]) to :"service";
 \endif
 
 -- To read what a document is made of: each attached table and its view, and the schemas they are in.

@@ -18,6 +18,9 @@ use crate::{Error, audit, config};
 pub struct Explanation {
     pub collection: String,
     pub key: String,
+    /// The id of its document, where that is not the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// Why nothing of the collection is worked on for now.
     pub paused: Option<String>,
     /// `present`, `hidden`, `deleted`, `never`, or `unbuildable` if the view fails before it can say.
@@ -50,9 +53,10 @@ pub struct InIndex {
 pub(crate) async fn explain(context: &Context, config: &config::Collection, key: &str) -> Result<Explanation, Error> {
     let mut connection = context.pool.acquire().await?;
     let collection = collection::load(&mut connection, config, &context.prefix).await?;
-    let key = canonical(&collection, key)?;
+    let key = collection.key_of_id(&context.pool, key).await?.map_or_else(|| canonical(&collection, key), Ok)?;
     let key = key.as_str();
-    let mut look = AtElasticsearch::of(&[key]);
+    let mut look = AtElasticsearch::of(&collection, &context.pool, &[key]).await?;
+    let ids = collection.ids(&context.pool, &[key]).await?;
     for target in &collection.targets {
         _ = look.ask(&context.elastic, target, look::LIMIT).await;
     }
@@ -65,7 +69,7 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
     let mut indices: Vec<InIndex> = indices.collect();
     for (target, index) in collection.targets.iter().zip(&mut indices) {
         if let Some(Built { version, document: Document::Body(body), .. }) = &built {
-            index.same_document = has_same_document(context, target, key, *version, body).await;
+            index.same_document = has_same_document(context, target, &ids.of(key), *version, body).await;
         }
     }
     let document = built.and_then(|built| match built.document {
@@ -89,17 +93,18 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
         dead: job::dead_of_key(&mut connection, &collection.name, key).await?,
         paused: collection.paused,
         collection: collection.name,
+        id: (ids.of(key) != key).then(|| ids.of(key).into_owned()),
         key: key.to_owned(),
     })
 }
 
 /// Numbers say that nothing differs; the documents themselves may.
-async fn has_same_document(context: &Context, target: &Target, key: &str, version: i64, body: &[u8]) -> Option<bool> {
+async fn has_same_document(context: &Context, target: &Target, id: &str, version: i64, body: &[u8]) -> Option<bool> {
     let elastic = &context.elastic;
     if !elastic.keeps_sources(target).await.ok()? {
         return None;
     }
-    let stored = elastic.sources(target, &[key], look::LIMIT).await.ok()?.pop()??;
+    let stored = elastic.sources(target, &[id], look::LIMIT).await.ok()?.pop()??;
     (stored.version == version).then(|| audit::is_same(&stored.source, body))
 }
 
@@ -143,6 +148,9 @@ impl Explanation {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} {}", self.collection, printable(&self.key))?;
+        if let Some(id) = &self.id {
+            writeln!(f, "  document id    {}", printable(id))?;
+        }
         let revision = self.revision.map_or(String::new(), |n| n.to_string());
         writeln!(
             f,

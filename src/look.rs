@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 
 use crate::Error;
-use crate::collection::{Collection, Unbuildable, Want, no_id};
+use crate::collection::{Collection, Ids, Unbuildable, Want, no_id};
 use crate::compare::{Verdict, compare};
 use crate::elastic::{Answer, Elastic, Has, Target};
 
@@ -17,20 +17,22 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(10);
 /// What the targets have of some keys.
 pub(crate) struct AtElasticsearch<'k> {
     keys: Vec<&'k str>,
+    ids: Ids,
     /// For each target what it has, in the order of the keys; or why it could say nothing.
     has: Vec<Result<Vec<Has>, Answer>>,
 }
 
 impl<'k> AtElasticsearch<'k> {
     /// Of these keys, at no target yet.
-    pub fn of(keys: &[&'k str]) -> AtElasticsearch<'k> {
-        AtElasticsearch { keys: keys.to_vec(), has: Vec::new() }
+    pub async fn of(collection: &Collection, pool: &PgPool, keys: &[&'k str]) -> Result<AtElasticsearch<'k>, Error> {
+        Ok(AtElasticsearch { keys: keys.to_vec(), ids: collection.ids(pool, keys).await?, has: Vec::new() })
     }
 
     /// Asks the next target. A key that Elasticsearch cannot hold is absent there, without a question.
     pub async fn ask(&mut self, elastic: &Elastic, target: &Target, limit: Duration) -> Result<(), Answer> {
         let has_id = |key: &&&str| no_id(key).is_none();
-        let asked: Vec<&str> = self.keys.iter().filter(has_id).copied().collect();
+        let asked: Vec<_> = self.keys.iter().filter(has_id).map(|key| self.ids.of(key)).collect();
+        let asked: Vec<&str> = asked.iter().map(AsRef::as_ref).collect();
         let answered = elastic.look(target, &asked, limit).await.map(|has| {
             let mut has = has.into_iter();
             let mut next = || has.next().unwrap_or_else(|| Has::Unknown("no answer".into()));

@@ -45,10 +45,13 @@ impl Run<'_> {
     }
 
     pub(super) async fn sources(&self, target: &Target, keys: &[&str]) -> Result<Vec<Option<Stored>>, Error> {
+        let ids = self.collection.ids(&self.context.pool, keys).await?;
+        let ids = ids.of_all(keys);
+        let ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
         let failed = |answer: Answer| elastic::Error::Request { doing: format!("read documents of {target}"), answer };
         let mut tries = 0;
         loop {
-            match self.context.elastic.sources(target, keys, LOOK).await {
+            match self.context.elastic.sources(target, &ids, LOOK).await {
                 Err(Answer::Unknown(_) | Answer::Unreachable(_) | Answer::Unavailable(_) | Answer::Overloaded(_)) if tries < 5 => {
                     tries += 1;
                     tokio::time::sleep(Duration::from_secs(1 << tries)).await;

@@ -50,11 +50,14 @@ impl Run<'_> {
 
     /// Of these documents, those that no row or record speaks for.
     async fn unwanted(&self, n: usize, documents: &[&(String, i64)]) -> Result<Confirmed, Error> {
+        let ids: Vec<&str> = documents.iter().map(|(id, _)| id.as_str()).collect();
+        let found = self.collection.keys_of(&self.context.pool, &ids).await?;
         let (keys, strays): (Vec<&str>, Vec<&str>) =
-            documents.iter().map(|(id, _)| id.as_str()).partition(|id| self.collection.key_type.fault(id).is_none());
+            found.iter().map(AsRef::as_ref).partition(|key| self.collection.key_type.fault(key).is_none());
         let mut confirmed = self.orphans(n, &keys).await?;
         confirmed.add(self.strays(n, &strays).await?);
-        let odd: Vec<&str> = documents.iter().filter(|(_, version)| version % 2 != 0).map(|(id, _)| id.as_str()).collect();
+        let odd = documents.iter().zip(&found).filter(|((_, version), _)| version % 2 != 0).map(|(_, key)| key.as_ref());
+        let odd: Vec<&str> = odd.collect();
         confirmed.add(self.shown_deletes(n, &odd).await?);
         Ok(confirmed)
     }

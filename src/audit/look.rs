@@ -13,7 +13,7 @@ const WAITS: [u64; 6] = [1, 2, 4, 8, 16, 30];
 impl Run<'_> {
     /// Looks at both sides of these keys.
     pub(super) async fn look<'k>(&self, targets: &[Target], keys: &[&'k str]) -> Result<Seen<'k>, Error> {
-        let mut look = AtElasticsearch::of(keys);
+        let mut look = AtElasticsearch::of(&self.collection, &self.context.pool, keys).await?;
         for target in targets {
             let mut waits = WAITS.iter();
             while let Err(answer) = look.ask(&self.context.elastic, target, look::LIMIT).await {

@@ -5,6 +5,7 @@ mod bodies;
 mod check;
 mod copy;
 mod doubled;
+mod ids;
 mod key;
 mod keys;
 mod load;
@@ -22,6 +23,7 @@ pub use attach::{Attached, attach, attach_statements, detach, set_targets, try_a
 pub use bodies::{Built, Document, ROUND_BYTES};
 pub use check::{Judged, refuse_standby, standby};
 pub use copy::{OfACopy, previous_installation, taken_over};
+pub use ids::Ids;
 pub use key::{Key, KeyPart, KeyType, MAX_KEY_BYTES, SENTINEL, no_id};
 pub use keys::Keys;
 pub(crate) use load::bind;

@@ -34,6 +34,8 @@ pub(super) struct Statements {
     /// The quoted name of the table.
     pub table: String,
     pub doubled: String,
+    /// Where the view has ids of its own.
+    pub ids: Option<String>,
 }
 
 impl Statements {
@@ -65,6 +67,7 @@ impl Statements {
             unrecorded: fill(include_str!("unrecorded.sql")),
             table: row.try_get("table_name")?,
             doubled: fill(include_str!("doubled.sql")),
+            ids: row.try_get::<bool, _>("has_ids")?.then(|| fill(include_str!("ids.sql"))),
         })
     }
 }

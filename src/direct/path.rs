@@ -155,8 +155,19 @@ impl DirectPath {
             Now::Gone(version) => Some(Write { key, version: *version, body: Body::Tombstone }),
             Now::Never | Now::Alone => None,
         };
+        let keys: Vec<&str> = callers.iter().flat_map(|caller| caller.keys.iter().map(String::as_str)).collect();
+        let ids = match collection.ids(&self.context.quick_pool, &keys).await {
+            Ok(ids) => ids,
+            Err(error) => return callers.into_iter().for_each(|caller| caller.answer(Err(error.to_string()))),
+        };
+        let (callers, unnamed): (Vec<Caller>, Vec<Caller>) =
+            callers.into_iter().partition(|caller| caller.keys.iter().all(|key| is_gone(found.get(key)) || ids.fault(key).is_none()));
+        unnamed.into_iter().for_each(|caller| caller.answer(Err("a document has no id of its own; the loop says why".into())));
         let each: Vec<Vec<Write<'_>>> = callers.iter().map(|c| c.keys.iter().filter_map(|key| write(key)).collect()).collect();
-        let mut answers = self.send(collection, &each.concat(), refresh).await.into_iter();
+        let writes = each.concat();
+        let named: Vec<_> = writes.iter().map(|write| ids.of(write.key)).collect();
+        let sent_as: Vec<Write<'_>> = writes.iter().zip(&named).map(|(write, id)| write.under(id)).collect();
+        let mut answers = self.send(collection, &sent_as, refresh).await.into_iter();
         let own: Vec<Vec<Answer>> = each.iter().map(|writes| answers.by_ref().take(writes.len()).collect()).collect();
         for (caller, answers) in callers.into_iter().zip(own) {
             let refused = answers.iter().find(|answer| !matches!(answer, Answer::Applied | Answer::Conflict));
@@ -190,6 +201,11 @@ impl DirectPath {
         let failed = |answer: &&Answer| matches!(answer, Answer::Unknown(_) | Answer::Unavailable(_) | Answer::Unreachable(_));
         self.context.health.breakers.note_beside(target.index(), answers.iter().find(failed));
     }
+}
+
+/// Is nothing written for it but perhaps a tombstone?
+fn is_gone(now: Option<&Now>) -> bool {
+    !matches!(now, Some(Now::Document(..)))
 }
 
 /// A request for many callers, which counts until it is dropped: also when it panics.

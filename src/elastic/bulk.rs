@@ -24,6 +24,13 @@ pub struct Write<'a> {
     pub body: Body,
 }
 
+impl Write<'_> {
+    /// The same write under another id.
+    pub fn under<'b>(&self, id: &'b str) -> Write<'b> {
+        Write { key: id, version: self.version, body: self.body.clone() }
+    }
+}
+
 /// What is written.
 #[derive(Debug, Clone)]
 pub enum Body {

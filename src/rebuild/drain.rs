@@ -72,7 +72,7 @@ impl Run<'_> {
             let Some(last) = page.last() else { break };
             place = Place::behind(last);
             let keys: Vec<&str> = page.iter().map(|job| job.key.as_str()).filter(|key| collection.key_type.fault(key).is_none()).collect();
-            let mut look = AtElasticsearch::of(&keys);
+            let mut look = AtElasticsearch::of(&collection, &context.pool, &keys).await?;
             look.ask(&context.elastic, &new, look::LIMIT)
                 .await
                 .map_err(|answer| Error::refused(format!("index {new} cannot be looked at: {answer}")))?;

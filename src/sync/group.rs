@@ -98,7 +98,7 @@ pub(super) async fn work<'k>(
         Look::Later => Worked::supposed_missing(collection, &group.keys),
     };
     crash::key(&group.keys);
-    let write = write(&context.elastic, collection, connection, &worked.keys, limits, deadline);
+    let write = write(context, collection, connection, &worked.keys, limits, deadline);
     worked.written = write.instrument(debug_span!("write")).await?;
     for (answer, count) in &worked.written.counts {
         *measured.answers.entry(answer).or_default() += count;
@@ -118,7 +118,7 @@ async fn look_at_both<'k>(
     measured: &mut Measured,
 ) -> Result<Worked<'k>, Error> {
     let started = Instant::now();
-    let look = look(context, collection, keys, limits, deadline).instrument(debug_span!("look", side = "elasticsearch")).await;
+    let look = look(context, collection, keys, limits, deadline).instrument(debug_span!("look", side = "elasticsearch")).await?;
     let at_elasticsearch = started.elapsed();
     let seen = look.then_postgres(collection, connection).instrument(debug_span!("look", side = "postgres")).await?;
     measured.looked(at_elasticsearch, started.elapsed() - at_elasticsearch);
@@ -129,8 +129,14 @@ async fn look_at_both<'k>(
 
 /// What each target has of each key. A sick index that nobody reads is left alone for a while: its keys are unknown, and those of the
 /// readers' go on.
-async fn look<'k>(context: &Context, collection: &Collection, keys: &[&'k str], limits: Limits, deadline: Deadline) -> AtElasticsearch<'k> {
-    let mut look = AtElasticsearch::of(keys);
+async fn look<'k>(
+    context: &Context,
+    collection: &Collection,
+    keys: &[&'k str],
+    limits: Limits,
+    deadline: Deadline,
+) -> Result<AtElasticsearch<'k>, Error> {
+    let mut look = AtElasticsearch::of(collection, &context.pool, keys).await?;
     for (n, target) in collection.targets.iter().enumerate() {
         match if n == 0 { Ok(()) } else { context.admits_hidden_index(target) } {
             Ok(()) => {
@@ -140,7 +146,7 @@ async fn look<'k>(context: &Context, collection: &Collection, keys: &[&'k str], 
             Err(why) => look.skip(Answer::Unavailable(why)),
         }
     }
-    look
+    Ok(look)
 }
 
 fn judge<'k>(seen: &Seen<'k>) -> HashMap<&'k str, Key> {

@@ -83,7 +83,10 @@ async fn remembered<'k>(context: &Context, collection: &Collection, worked: &Wor
         let suspects: Vec<(&str, Want)> = suspects.map(|(key, seen)| (*key, seen.want)).collect();
         let Some(limit) = deadline.within(LOOK_AGAIN).filter(|_| !suspects.is_empty()) else { continue };
         let keys: Vec<&str> = suspects.iter().map(|(key, _)| *key).collect();
-        let Ok(seen) = context.elastic.look(target, &keys, limit).await else { continue };
+        let Ok(ids) = collection.ids(&context.pool, &keys).await else { continue };
+        let ids = ids.of_all(&keys);
+        let ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
+        let Ok(seen) = context.elastic.look(target, &ids, limit).await else { continue };
         remembered.extend(suspects.into_iter().zip(seen).filter(|(_, has)| *has == Has::Absent).map(|(suspect, _)| suspect));
     }
     remembered.into_iter().collect()

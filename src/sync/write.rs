@@ -9,7 +9,8 @@ use super::deadline::Deadline;
 use super::group::{Key, Limits};
 use crate::collection::{Collection, Document, Want};
 use crate::compare::Verdict;
-use crate::elastic::{Answer, Body, Elastic, Refresh, Write};
+use crate::context::Context;
+use crate::elastic::{Answer, Body, Refresh, Write};
 use crate::outcome::Bulk;
 use crate::{Error, collection, crash};
 
@@ -27,7 +28,7 @@ pub(super) struct Written {
 
 /// Writes the keys that need it to each target that needs it, a round of bytes at a time.
 pub(super) async fn write(
-    elastic: &Elastic,
+    context: &Context,
     collection: &Collection,
     connection: &mut PgConnection,
     keys: &HashMap<&str, Key>,
@@ -60,6 +61,15 @@ pub(super) async fn write(
             }
         }
         pending.extend(rounds(later));
+        // written down before anything is sent under them
+        let ids = collection.ids(&context.pool, &round.iter().map(|write| write.key).collect::<Vec<_>>()).await?;
+        round.retain(|write| match (&write.body, ids.fault(write.key)) {
+            (Body::Document(_), Some(error)) => {
+                written.unbuildable.push(collection::Unbuildable { key: write.key.to_owned(), error });
+                false
+            }
+            _ => true,
+        });
         // the readers' last: what they see, the others have, so that no reader misses anything when the alias moves
         for (n, target) in collection.targets.iter().enumerate().rev() {
             let writes: Vec<Write<'_>> = round.iter().filter(|write| needs(&keys[write.key], n)).cloned().collect();
@@ -68,7 +78,9 @@ pub(super) async fn write(
             }
             let Some(limit) = deadline.within(if n == 0 { limits.bulk } else { limits.beside }) else { return Ok(written) };
             let sent = Instant::now();
-            let answers = elastic.bulk(target, &writes, Refresh::No, limit).await;
+            let named: Vec<_> = writes.iter().map(|write| ids.of(write.key)).collect();
+            let sent_as: Vec<Write<'_>> = writes.iter().zip(&named).map(|(write, id)| write.under(id)).collect();
+            let answers = context.elastic.bulk(target, &sent_as, Refresh::No, limit).await;
             written.bulks.push(Bulk { bytes: writes.iter().map(Write::weight).sum(), took: sent.elapsed() });
             crash::point("bulk-answered");
             for (write, answer) in writes.iter().zip(answers) {

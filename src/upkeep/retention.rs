@@ -32,7 +32,7 @@ impl Upkeep {
         if keys.is_empty() {
             return Ok(());
         }
-        let mut look = AtElasticsearch::of(&keys);
+        let mut look = AtElasticsearch::of(collection, &context.pool, &keys).await?;
         for target in &collection.targets {
             // an index that does not answer says nothing: another time
             if look.ask(&context.elastic, target, look::LIMIT).await.is_err() {

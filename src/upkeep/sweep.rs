@@ -95,10 +95,14 @@ impl Upkeep {
     async fn sweep_these(&self, collection: &Collection, old: &[Old]) -> Result<(), Error> {
         let with = |fate: &'static str| old.iter().filter(move |old| old.fate == fate);
         let gone: Vec<&Old> = with("sweep").collect();
+        let keys: Vec<&str> = gone.iter().map(|old| old.key.as_str()).collect();
+        let ids = collection.ids(&self.context.pool, &keys).await?;
+        let ids = ids.of_all(&keys);
+        let ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
         let mut swept = 0;
         for target in &collection.targets {
-            let seen = self.seen(target, &gone).await?;
-            let tombstones = gone.iter().zip(&seen).filter_map(|(old, has)| Some((old.key.as_str(), tombstone(old.revision, has)?)));
+            let seen = self.seen(target, &ids).await?;
+            let tombstones = gone.iter().zip(&ids).zip(&seen).filter_map(|((old, id), has)| Some((*id, tombstone(old.revision, has)?)));
             let tombstones: Vec<(&str, i64)> = tombstones.collect();
             let applied = self.context.elastic.sweep(target, &tombstones, LIMIT).await;
             swept += applied.map_err(|answer| failed("sweep tombstones of", target, answer))?;
@@ -107,7 +111,7 @@ impl Upkeep {
         // a later look, at every index: a delete is no proof either
         let mut absent = vec![true; gone.len()];
         for target in &collection.targets {
-            let seen = self.seen(target, &gone).await?;
+            let seen = self.seen(target, &ids).await?;
             absent.iter_mut().zip(&seen).for_each(|(absent, has)| *absent &= *has == Has::Absent);
         }
         let done = gone.iter().zip(&absent).filter(|(_, absent)| **absent).map(|(old, _)| *old);
@@ -123,9 +127,8 @@ impl Upkeep {
         Ok(())
     }
 
-    async fn seen(&self, target: &Target, old: &[&Old]) -> Result<Vec<Has>, Error> {
-        let keys: Vec<&str> = old.iter().map(|old| old.key.as_str()).collect();
-        let looked = self.context.elastic.look(target, &keys, LIMIT).await;
+    async fn seen(&self, target: &Target, ids: &[&str]) -> Result<Vec<Has>, Error> {
+        let looked = self.context.elastic.look(target, ids, LIMIT).await;
         Ok(looked.map_err(|answer| failed("look at", target, answer))?)
     }
 }

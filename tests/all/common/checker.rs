@@ -39,23 +39,19 @@ impl World {
         }
     }
 
+    /// The same where documents have other ids than their keys. What never had a document has no id either.
+    pub async fn agree_by_id(&self, truth: Truth<'_>, id: impl Fn(&str) -> String) {
+        for index in self.targets(truth.collection).await {
+            let wants = self.wants(truth, "").await;
+            let has = self.everything_in(&index).await;
+            let never_shown = |key: &String| has.contains_key(&format!("catchword-key:{key}")) && !has.contains_key(&id(key));
+            let wants = wants.into_iter().filter(|(key, (_, body))| body.is_some() || !never_shown(key));
+            compare(&index, wants.map(|(key, want)| (id(&key), want)).collect(), has);
+        }
+    }
+
     async fn agrees(&self, truth: Truth<'_>, index: &str) {
-        let wants = self.wants(truth, "").await;
-        let has = self.everything_in(index).await;
-        for (key, (version, body)) in &wants {
-            let Some((seen, source)) = has.get(key) else { panic!("{key} is lost: Postgres wants {version}, {index} has nothing") };
-            match body {
-                Some(body) => {
-                    assert_eq!(seen, version, "{key} is stale or ahead");
-                    assert_eq!(source, body, "{key} has other content under version {version}");
-                }
-                None => assert_eq!(source, &json!({ "catchword_deleted": true }), "{key} is a ghost: gone at {version}, seen at {seen}"),
-            }
-        }
-        for (key, (seen, source)) in &has {
-            let gone = source == &json!({ "catchword_deleted": true });
-            assert!(gone || wants.contains_key(key), "{key} is a ghost that Postgres never had, at {seen}");
-        }
+        compare(index, self.wants(truth, "").await, self.everything_in(index).await);
     }
 
     /// Promise 3, at any instant: what the index does not show yet has a job or a dead letter.
@@ -132,5 +128,23 @@ impl World {
         }
         self.http("DELETE", "/_pit", Some(json!({ "id": opened["id"] }))).await;
         everything
+    }
+}
+
+/// Every key of one side is on the other, with the same number and content.
+fn compare(index: &str, wants: Wants, has: BTreeMap<String, (i64, Value)>) {
+    for (key, (version, body)) in &wants {
+        let Some((seen, source)) = has.get(key) else { panic!("{key} is lost: Postgres wants {version}, {index} has nothing") };
+        match body {
+            Some(body) => {
+                assert_eq!(seen, version, "{key} is stale or ahead");
+                assert_eq!(source, body, "{key} has other content under version {version}");
+            }
+            None => assert_eq!(source, &json!({ "catchword_deleted": true }), "{key} is a ghost: gone at {version}, seen at {seen}"),
+        }
+    }
+    for (key, (seen, source)) in &has {
+        let gone = source == &json!({ "catchword_deleted": true });
+        assert!(gone || wants.contains_key(key), "{key} is a ghost that Postgres never had, at {seen}");
     }
 }

@@ -26,12 +26,12 @@ fn table(name: &str, key_type: &str) -> String {
     crate::attach::item(&collection(name), key_type)
 }
 
-async fn drained(world: &World) {
+pub async fn drained(world: &World) {
     let (code, out, err) = world.run(&["sync", "--drain"]).await;
     assert_eq!(code, 0, "{out}{err}");
 }
 
-async fn well(world: &World, words: &[&str]) -> String {
+pub async fn well(world: &World, words: &[&str]) -> String {
     let (code, out, err) = world.run(words).await;
     assert_eq!(code, 0, "{words:?}: {out}{err}");
     out

@@ -1,0 +1,1 @@
+select key, id from catchword.document_id where collection = $1 and key = any($2)

@@ -1,0 +1,1 @@
+select key, id, taken_by from catchword.name_documents($1, $2, $3)
