@@ -28,11 +28,10 @@ begin
 end $$;
 comment on function catchword.check_names is 'refuses names that a collection or its columns cannot have';
 
-create function catchword.check_table(p_collection text, p_source regclass) returns void
+create function catchword.check_table(p_source regclass) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   rel pg_class;
-  found_name text;
 begin
   select * into rel from pg_class where oid = p_source;
   if rel.relkind = 'p' or rel.relispartition then
@@ -52,13 +51,8 @@ begin
     perform catchword.refuse(format('%s has row security: rows hidden by a policy would look deleted', p_source),
       'such tables cannot be attached yet. Leave row security on: without it every role would see every row');
   end if;
-  select name into found_name from catchword.collection where source = p_source and name <> p_collection;
-  if found then
-    perform catchword.refuse(format('%s is attached already, as collection %s', p_source, found_name),
-      format('a table is in one collection for now; to give that one up: catchword detach %s', found_name));
-  end if;
 end $$;
-comment on function catchword.check_table is 'refuses a table that is not plain, or is in another collection';
+comment on function catchword.check_table is 'refuses a table that is not plain';
 
 create function catchword.check_key_column(p_source regclass, p_key name) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -134,23 +128,40 @@ end $$;
 comment on function catchword.check_key is 'refuses a key that does not name one row each';
 
 -- BEFORE triggers fire in the order of their names, compared byte by byte. A later one could wait while our number
--- grows old.
-create function catchword.later_triggers(p_source regclass) returns setof name
+-- grows old. Another collection's on the same table only draws a number too.
+create function catchword.later_triggers(p_source regclass, p_collection text)
+returns table (name name, ours text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select tgname from pg_trigger
-   where tgrelid = p_source and not tgisinternal and tgname > 'zzz_catchword_revision' collate "C"
-     and tgname not like 'zzz\_catchword\_%'
-     and tgtype & 1 = 1 and tgtype & 2 = 2 and tgtype & (4 | 16) <> 0
-   order by tgname
+  with fired as (
+    select t.tgname, p.pronamespace = 'catchword'::regnamespace as ours
+      from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+     where t.tgrelid = p_source and not t.tgisinternal
+       and t.tgtype & 1 = 1 and t.tgtype & 2 = 2 and t.tgtype & (4 | 16) <> 0
+  ),
+  first_of_ours (name) as (
+    select min(o.name collate "C")
+      from (select tgname::text from fired where ours
+            union all select catchword.trigger_name(p_collection, 'revision')) as o (name)
+  )
+  select f.tgname, o.name from fired f, first_of_ours o where not f.ours and f.tgname::text > o.name collate "C"
+   order by f.tgname
 $$;
 comment on function catchword.later_triggers is 'triggers of a table that fire between ours and the write of a row';
 
-create function catchword.check_revision(p_source regclass, p_revision text) returns void
+create function catchword.check_revision(p_collection text, p_source regclass, p_revision text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   att pg_attribute;
-  later_trigger text;
+  other text;
+  later record;
 begin
+  select name into other from catchword.collection
+   where source = p_source and revision_column = p_revision and name <> p_collection;
+  if found then
+    perform catchword.refuse(format('%s.%I is the revision of collection %s already', p_source, p_revision, other),
+      format('each collection on a table has a column of its own: write revision = "catchword_revision_%s", '
+             'and let its view select that column as revision', p_collection));
+  end if;
   select * into att from pg_attribute
    where attrelid = p_source and attname = p_revision and attnum > 0 and not attisdropped;
   if found then
@@ -164,15 +175,15 @@ begin
         'it must be bigint, nullable, with no default: drop it, and catchword migrate makes it');
     end if;
   end if;
-  select trigger_name into later_trigger from catchword.later_triggers(p_source) as trigger_name limit 1;
+  select l.name, l.ours into later from catchword.later_triggers(p_source, p_collection) as l limit 1;
   if found then
-    perform catchword.refuse(format('the trigger %I on %s fires after zzz_catchword_revision', later_trigger, p_source),
+    perform catchword.refuse(format('the trigger %I on %s fires after %s', later.name, p_source, later.ours),
       format('BEFORE ROW triggers fire in the order of their names, and ours must be last: '
-             'alter trigger %I on %s rename to "…"', later_trigger, p_source));
+             'alter trigger %I on %s rename to "…"', later.name, p_source));
   end if;
 end $$;
 comment on function catchword.check_revision
-  is 'refuses a column that is not ours, and a trigger that fires after ours';
+  is 'refuses a column that is not ours or is another collection''s, and a trigger that fires after ours';
 
 create function catchword.check_watch(p_source regclass, p_watch text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -240,9 +251,9 @@ create function catchword.check_source(
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   perform catchword.check_names(p_collection, p_key, p_revision, p_watch, p_touches);
-  perform catchword.check_table(p_collection, p_source);
+  perform catchword.check_table(p_source);
   perform catchword.check_key(p_source, p_key);
-  perform catchword.check_revision(p_source, p_revision);
+  perform catchword.check_revision(p_collection, p_source, p_revision);
   perform catchword.check_watch(p_source, p_watch);
   perform catchword.check_touch(p_source, touch, p_path) from jsonb_array_elements(p_touches) as touch;
 end $$;
@@ -468,11 +479,11 @@ comment on function catchword.detach
 create function catchword.trigger_problems(p_collection text) returns table (problem text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
   with wanted as (
-    select c.source::oid as relation, t.name, t.type, format('catchword.%I', c.name || t.suffix) as function
+    select c.source::oid as relation, catchword.trigger_name(c.name, t.what) as name, t.type,
+           format('catchword.%I', c.name || '_' || t.what) as function
       from catchword.collection c,
-           (values ('zzz_catchword_revision', '_revision', 23), ('catchword_inserted', '_inserted', 4),
-                   ('catchword_updated', '_updated', 16), ('catchword_deleted', '_deleted', 8),
-                   ('catchword_truncated', '_truncated', 34)) as t (name, suffix, type)
+           (values ('revision', 23), ('inserted', 4), ('updated', 16), ('deleted', 8), ('truncated', 34)
+           ) as t (what, type)
      where c.name = p_collection
     union all
     select to_regclass(touch.value ->> 'table')::oid, 'catchword_' || c.name || '_' || touch.n || o.op, o.type,
@@ -492,8 +503,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
       or t.tgfoid is distinct from to_regprocedure(w.function || '()')::oid or t.tgtype <> w.type
       or t.tgqual is not null or cardinality(t.tgattr::smallint[]) > 0
   union all
-  select format('trigger %I on %s fires after zzz_catchword_revision', later.name, c.source)
-    from catchword.collection c cross join lateral catchword.later_triggers(c.source) as later (name)
+  select format('trigger %I on %s fires after %s', later.name, c.source, later.ours)
+    from catchword.collection c cross join lateral catchword.later_triggers(c.source, c.name) as later
    where c.name = p_collection
 $$;
 comment on function catchword.trigger_problems is 'what is wrong with the triggers of a collection';

@@ -49,7 +49,7 @@ fn triggers(problems: &[String]) -> Vec<Line> {
     }
     let fix = |problem: &str| {
         if problem.contains(" fires after ") {
-            "give that trigger a name that sorts before zzz_catchword_revision: alter trigger … rename to …"
+            "give that trigger a name that sorts before zzz_catchword_: alter trigger … rename to …"
         } else if problem.ends_with(" has row security") {
             "leave row security on, and detach the table until catchword can serve it: catchword detach NAME; a hidden row would look deleted"
         } else if problem.starts_with("the configuration says") {
