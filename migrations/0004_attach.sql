@@ -47,9 +47,6 @@ begin
     perform catchword.refuse(
       format('%s inherits or is inherited from, and such tables cannot be attached yet', p_source),
       'attach a plain table');
-  elsif rel.relrowsecurity then
-    perform catchword.refuse(format('%s has row security: rows hidden by a policy would look deleted', p_source),
-      'such tables cannot be attached yet. Leave row security on: without it every role would see every row');
   end if;
 end $$;
 comment on function catchword.check_table is 'refuses a table that is not plain';
@@ -293,6 +290,102 @@ begin
 end $$;
 comment on function catchword.check_view is 'the full name of a view; refuses one that is not there';
 
+-- A row that a policy hides would look deleted. So every reader must see all rows: the worker, whoever the triggers'
+-- functions belong to, and the roles as which the view reads. Our sessions have row_security off, and there a policy is
+-- an error; in an application's session, where a truncate reads the table, it would hide rows without a word.
+create function catchword.sees_all(p_role oid, p_table oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select not c.relrowsecurity or r.rolsuper or r.rolbypassrls
+         or not c.relforcerowsecurity and pg_has_role(r.oid, c.relowner, 'usage')
+    from pg_class c, pg_roles r where c.oid = p_table and r.oid = p_role
+$$;
+comment on function catchword.sees_all is 'does no policy of a table apply to this role?';
+
+-- A view reads as its owner, whoever asks; with security_invoker as who asks, also below another view. So does a
+-- function, unless it is security definer.
+create function catchword.secured_reads(p_view text, p_reader oid)
+returns table (relation oid, role oid, whose text, owned text)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  with below as materialized (select distinct class, object from catchword.below(p_view)),
+  views as (
+    select v.oid, v.relowner, catchword.full_name(v.oid) as name,
+           exists (select from pg_options_to_table(v.reloptions)
+                    where option_name = 'security_invoker' and option_value::boolean) as invoker
+      from below b join pg_class v on v.oid = b.object and v.relkind = 'v' where b.class = 'pg_class'::regclass
+  ),
+  reads (relation, role, whose, owned) as (
+    select d.refobjid, case when v.invoker then p_reader else v.relowner end,
+           format('as which the view %s reads it', v.name), case when not v.invoker then 'view ' || v.name end
+      from views v
+      join pg_rewrite w on w.ev_class = v.oid and w.ev_type = '1'
+      join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid
+                      and d.refclassid = 'pg_class'::regclass
+    union
+    select d.refobjid, case when p.prosecdef then p.proowner else p_reader end,
+           format('as which the function %s reads it', p.oid::regprocedure),
+           case when p.prosecdef then format('function %s', p.oid::regprocedure) end
+      from below b
+      join pg_proc p on p.oid = b.object
+      join pg_depend d on d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.refclassid = 'pg_class'::regclass
+     where b.class = 'pg_proc'::regclass
+  )
+  select r.relation, r.role, r.whose, r.owned from reads r join pg_class t on t.oid = r.relation and t.relrowsecurity
+$$;
+comment on function catchword.secured_reads
+  is 'tables with row security that a view reads, as which role, and what is owned by that role';
+
+create function catchword.security_problems(
+  p_source regclass, p_touches jsonb, p_view text, p_owner oid, p_reader oid
+) returns table (problem text)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  with secured (relation) as (
+    -- most databases have none: then nothing is looked for
+    select c.oid from pg_class c where c.relrowsecurity
+  ),
+  reads (relation, role, whose, owned) as (
+    select p_source::oid, p_reader, 'which reads it', null
+    union all
+    select r.relation, p_owner, 'whose functions the triggers run', null
+      from (select p_source::oid
+            union
+            select to_regclass(t.value ->> 'table')::oid from jsonb_array_elements(p_touches) as t (value)
+           ) as r (relation)
+    union all
+    select r.relation, r.role, r.whose, r.owned from catchword.secured_reads(p_view, p_reader) r
+     where exists (select from secured)
+  )
+  select distinct on (t.oid, r.role)
+         format('row security of %s applies to the role %s, %s, and a hidden row would look deleted; run "alter %s"',
+                catchword.full_name(t.oid), quote_ident(pg_get_userbyid(r.role)), r.whose,
+                -- never an application's role: what it owns may belong to whom the triggers belong
+                case when r.owned is not null and r.role <> p_owner
+                     then format('%s owner to %I', r.owned, pg_get_userbyid(p_owner))
+                     else format('role %I bypassrls', pg_get_userbyid(r.role)) end)
+    from reads r
+    join secured on secured.relation = r.relation
+    join pg_class t on t.oid = r.relation
+   where not catchword.sees_all(r.role, t.oid)
+   order by t.oid, r.role, r.owned
+$$;
+comment on function catchword.security_problems
+  is 'policies that would hide rows from the view, from the triggers'' functions, or from who reads; no reader: null';
+
+create function catchword.check_security(p_now catchword.collection) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  me constant oid := (select oid from pg_roles where rolname = current_user);
+  found_problem text;
+begin
+  select problem into found_problem
+    from catchword.security_problems(p_now.source, p_now.touches, p_now.view, me, me) limit 1;
+  if found then
+    perform catchword.refuse(split_part(found_problem, '; run "', 1),
+      format('leave row security on, and run "%s', split_part(found_problem, '; run "', 2)));
+  end if;
+end $$;
+comment on function catchword.check_security
+  is 'refuses a policy that would hide rows from who attaches, or from the view';
+
 -- Another view, key or list of columns, a related table or a watched column of it more: nobody knows what changed
 -- meanwhile.
 create function catchword.same_documents(p_before catchword.collection, p_now catchword.collection) returns boolean
@@ -371,6 +464,7 @@ begin
   wanted.touches := catchword.resolve_touches(p_source, p_touches, p_path);
   wanted.unwatched := catchword.check_unwatched(p_unwatched, p_path);
   wanted.view := catchword.check_view(p_view, p_source, p_key, p_revision, p_path);
+  perform catchword.check_security(wanted);
   -- two at once: the second waits here and then finds nothing to do
   perform from catchword.turn where what = 'attach' for update;
   statements := array(select * from catchword.attach_statements(
@@ -596,10 +690,6 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                               and k.contype = 'f' and k.convalidated) then false
               -- it may only have another name
               else catchword.foreign_key(c.source, touch.value) is null end
-  union all
-  select format('%s has row security', c.source)
-    from catchword.collection c join pg_class r on r.oid = c.source
-   where c.name = p_collection and r.relrowsecurity
 $$;
 comment on function catchword.table_problems is 'what is wrong with the tables of a collection';
 

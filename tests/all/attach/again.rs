@@ -166,13 +166,6 @@ async fn a_column_that_was_dropped_is_made_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_security_switched_on_later_is_refused() {
-    let world = attached().await;
-    world.sql("alter table item enable row level security").await;
-    assert!(refused_by_connect(&world).await.contains("public.item has row security"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_later_trigger_that_fires_after_ours_is_refused() {
     let world = attached().await;
     world

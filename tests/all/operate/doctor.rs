@@ -83,22 +83,6 @@ async fn what_is_wrong_in_postgres_is_told_with_what_helps() {
             "drop trigger zzzz on annotation; drop function late()",
         ),
         (
-            "alter table annotation enable row level security",
-            "annotation table",
-            "triggers",
-            "fail",
-            "leave row security on",
-            "alter table annotation disable row level security",
-        ),
-        (
-            "alter table document enable row level security",
-            "annotation table",
-            "row security",
-            "warn",
-            "never give an application's role bypassrls",
-            "alter table document disable row level security",
-        ),
-        (
             "alter table bystander set unlogged",
             "bystander table",
             "plain table",
