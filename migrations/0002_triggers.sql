@@ -236,6 +236,14 @@ begin
 end $f$$t$;
 comment on function catchword.touch_template is 'schedules a touch for each value that changed in a related table';
 
+-- Several collections may be on one table, so a trigger's name has the collection's in it: 63 bytes at most, which is
+-- what Postgres keeps. The one that draws the number sorts behind the application's own.
+create function catchword.trigger_name(p_collection text, p_what text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select format(case p_what when 'revision' then 'zzz_catchword_%s_%s' else 'catchword_%s_%s' end, p_collection, p_what)
+$$;
+comment on function catchword.trigger_name is 'the name of a trigger of a collection on its own table';
+
 -- What the names in braces stand for. Whatever comes from outside is quoted here.
 --
 -- A setting can never fail a write: it is taken only where it looks right. After a transaction-local set_config a
@@ -251,6 +259,11 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'revision_function', format('catchword.%I', p_collection || '_revision'),
     'inserted_function', format('catchword.%I', p_collection || '_inserted'),
     'updated_function', format('catchword.%I', p_collection || '_updated'),
+    'revision_trigger', catchword.trigger_name(p_collection, 'revision'),
+    'inserted_trigger', catchword.trigger_name(p_collection, 'inserted'),
+    'updated_trigger', catchword.trigger_name(p_collection, 'updated'),
+    'deleted_trigger', catchword.trigger_name(p_collection, 'deleted'),
+    'truncated_trigger', catchword.trigger_name(p_collection, 'truncated'),
     'live', catchword.priority_live(),
     'part', catchword.priority_part(),
     'due', format($v$now() + case when current_setting('catchword.delay', true) ~ '^[0-9]{1,4}$'
@@ -373,24 +386,24 @@ begin
 
   return next catchword.fill(
     case when p_watch = '{}' then catchword.revision_template() else catchword.watched_revision_template() end, names);
-  return next catchword.fill('create or replace trigger zzz_catchword_revision before insert or update on {table}
+  return next catchword.fill('create or replace trigger {revision_trigger} before insert or update on {table}
   for each row execute function {revision_function}()', names);
 
   return next catchword.fill(catchword.inserted_template(), names);
-  return next catchword.fill('create or replace trigger catchword_inserted after insert on {table}
+  return next catchword.fill('create or replace trigger {inserted_trigger} after insert on {table}
   referencing new table as new_rows for each statement execute function {inserted_function}()', names);
 
   return next catchword.fill(catchword.updated_template(), names);
-  return next catchword.fill('create or replace trigger catchword_updated after update on {table}
+  return next catchword.fill('create or replace trigger {updated_trigger} after update on {table}
   referencing old table as old_rows new table as new_rows
   for each statement execute function {updated_function}()', names);
 
   return next catchword.fill(catchword.deleted_template(), deleted);
-  return next catchword.fill('create or replace trigger catchword_deleted after delete on {table}
+  return next catchword.fill('create or replace trigger {deleted_trigger} after delete on {table}
   referencing old table as old_rows for each statement execute function {deleted_function}()', deleted);
 
   return next catchword.fill(catchword.deleted_template(), truncated);
-  return next catchword.fill('create or replace trigger catchword_truncated before truncate on {table}
+  return next catchword.fill('create or replace trigger {truncated_trigger} before truncate on {table}
   for each statement execute function {deleted_function}()', truncated);
 
   return query

@@ -28,11 +28,10 @@ begin
 end $$;
 comment on function catchword.check_names is 'refuses names that a collection or its columns cannot have';
 
-create function catchword.check_table(p_collection text, p_source regclass) returns void
+create function catchword.check_table(p_source regclass) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   rel pg_class;
-  found_name text;
 begin
   select * into rel from pg_class where oid = p_source;
   if rel.relkind = 'p' or rel.relispartition then
@@ -48,17 +47,9 @@ begin
     perform catchword.refuse(
       format('%s inherits or is inherited from, and such tables cannot be attached yet', p_source),
       'attach a plain table');
-  elsif rel.relrowsecurity then
-    perform catchword.refuse(format('%s has row security: rows hidden by a policy would look deleted', p_source),
-      'such tables cannot be attached yet. Leave row security on: without it every role would see every row');
-  end if;
-  select name into found_name from catchword.collection where source = p_source and name <> p_collection;
-  if found then
-    perform catchword.refuse(format('%s is attached already, as collection %s', p_source, found_name),
-      format('a table is in one collection for now; to give that one up: catchword detach %s', found_name));
   end if;
 end $$;
-comment on function catchword.check_table is 'refuses a table that is not plain, or is in another collection';
+comment on function catchword.check_table is 'refuses a table that is not plain';
 
 create function catchword.check_key_column(p_source regclass, p_key name) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -134,23 +125,40 @@ end $$;
 comment on function catchword.check_key is 'refuses a key that does not name one row each';
 
 -- BEFORE triggers fire in the order of their names, compared byte by byte. A later one could wait while our number
--- grows old.
-create function catchword.later_triggers(p_source regclass) returns setof name
+-- grows old. Another collection's on the same table only draws a number too.
+create function catchword.later_triggers(p_source regclass, p_collection text)
+returns table (name name, ours text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select tgname from pg_trigger
-   where tgrelid = p_source and not tgisinternal and tgname > 'zzz_catchword_revision' collate "C"
-     and tgname not like 'zzz\_catchword\_%'
-     and tgtype & 1 = 1 and tgtype & 2 = 2 and tgtype & (4 | 16) <> 0
-   order by tgname
+  with fired as (
+    select t.tgname, p.pronamespace = 'catchword'::regnamespace as ours
+      from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+     where t.tgrelid = p_source and not t.tgisinternal
+       and t.tgtype & 1 = 1 and t.tgtype & 2 = 2 and t.tgtype & (4 | 16) <> 0
+  ),
+  first_of_ours (name) as (
+    select min(o.name collate "C")
+      from (select tgname::text from fired where ours
+            union all select catchword.trigger_name(p_collection, 'revision')) as o (name)
+  )
+  select f.tgname, o.name from fired f, first_of_ours o where not f.ours and f.tgname::text > o.name collate "C"
+   order by f.tgname
 $$;
 comment on function catchword.later_triggers is 'triggers of a table that fire between ours and the write of a row';
 
-create function catchword.check_revision(p_source regclass, p_revision text) returns void
+create function catchword.check_revision(p_collection text, p_source regclass, p_revision text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   att pg_attribute;
-  later_trigger text;
+  other text;
+  later record;
 begin
+  select name into other from catchword.collection
+   where source = p_source and revision_column = p_revision and name <> p_collection;
+  if found then
+    perform catchword.refuse(format('%s.%I is the revision of collection %s already', p_source, p_revision, other),
+      format('each collection on a table has a column of its own: write revision = "catchword_revision_%s", '
+             'and let its view select that column as revision', p_collection));
+  end if;
   select * into att from pg_attribute
    where attrelid = p_source and attname = p_revision and attnum > 0 and not attisdropped;
   if found then
@@ -164,15 +172,15 @@ begin
         'it must be bigint, nullable, with no default: drop it, and catchword migrate makes it');
     end if;
   end if;
-  select trigger_name into later_trigger from catchword.later_triggers(p_source) as trigger_name limit 1;
+  select l.name, l.ours into later from catchword.later_triggers(p_source, p_collection) as l limit 1;
   if found then
-    perform catchword.refuse(format('the trigger %I on %s fires after zzz_catchword_revision', later_trigger, p_source),
+    perform catchword.refuse(format('the trigger %I on %s fires after %s', later.name, p_source, later.ours),
       format('BEFORE ROW triggers fire in the order of their names, and ours must be last: '
-             'alter trigger %I on %s rename to "…"', later_trigger, p_source));
+             'alter trigger %I on %s rename to "…"', later.name, p_source));
   end if;
 end $$;
 comment on function catchword.check_revision
-  is 'refuses a column that is not ours, and a trigger that fires after ours';
+  is 'refuses a column that is not ours or is another collection''s, and a trigger that fires after ours';
 
 create function catchword.check_watch(p_source regclass, p_watch text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -240,9 +248,9 @@ create function catchword.check_source(
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   perform catchword.check_names(p_collection, p_key, p_revision, p_watch, p_touches);
-  perform catchword.check_table(p_collection, p_source);
+  perform catchword.check_table(p_source);
   perform catchword.check_key(p_source, p_key);
-  perform catchword.check_revision(p_source, p_revision);
+  perform catchword.check_revision(p_collection, p_source, p_revision);
   perform catchword.check_watch(p_source, p_watch);
   perform catchword.check_touch(p_source, touch, p_path) from jsonb_array_elements(p_touches) as touch;
 end $$;
@@ -291,6 +299,102 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                     and a.atttypid = 'text'::regtype)
 $$;
 comment on function catchword.has_ids is 'does a view say which ids its documents have?';
+
+-- A row that a policy hides would look deleted. So every reader must see all rows: the worker, whoever the triggers'
+-- functions belong to, and the roles as which the view reads. Our sessions have row_security off, and there a policy is
+-- an error; in an application's session, where a truncate reads the table, it would hide rows without a word.
+create function catchword.sees_all(p_role oid, p_table oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select not c.relrowsecurity or r.rolsuper or r.rolbypassrls
+         or not c.relforcerowsecurity and pg_has_role(r.oid, c.relowner, 'usage')
+    from pg_class c, pg_roles r where c.oid = p_table and r.oid = p_role
+$$;
+comment on function catchword.sees_all is 'does no policy of a table apply to this role?';
+
+-- A view reads as its owner, whoever asks; with security_invoker as who asks, also below another view. So does a
+-- function, unless it is security definer.
+create function catchword.secured_reads(p_view text, p_reader oid)
+returns table (relation oid, role oid, whose text, owned text)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  with below as materialized (select distinct class, object from catchword.below(p_view)),
+  views as (
+    select v.oid, v.relowner, catchword.full_name(v.oid) as name,
+           exists (select from pg_options_to_table(v.reloptions)
+                    where option_name = 'security_invoker' and option_value::boolean) as invoker
+      from below b join pg_class v on v.oid = b.object and v.relkind = 'v' where b.class = 'pg_class'::regclass
+  ),
+  reads (relation, role, whose, owned) as (
+    select d.refobjid, case when v.invoker then p_reader else v.relowner end,
+           format('as which the view %s reads it', v.name), case when not v.invoker then 'view ' || v.name end
+      from views v
+      join pg_rewrite w on w.ev_class = v.oid and w.ev_type = '1'
+      join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid
+                      and d.refclassid = 'pg_class'::regclass
+    union
+    select d.refobjid, case when p.prosecdef then p.proowner else p_reader end,
+           format('as which the function %s reads it', p.oid::regprocedure),
+           case when p.prosecdef then format('function %s', p.oid::regprocedure) end
+      from below b
+      join pg_proc p on p.oid = b.object
+      join pg_depend d on d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.refclassid = 'pg_class'::regclass
+     where b.class = 'pg_proc'::regclass
+  )
+  select r.relation, r.role, r.whose, r.owned from reads r join pg_class t on t.oid = r.relation and t.relrowsecurity
+$$;
+comment on function catchword.secured_reads
+  is 'tables with row security that a view reads, as which role, and what is owned by that role';
+
+create function catchword.security_problems(
+  p_source regclass, p_touches jsonb, p_view text, p_owner oid, p_reader oid
+) returns table (problem text)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  with secured (relation) as (
+    -- most databases have none: then nothing is looked for
+    select c.oid from pg_class c where c.relrowsecurity
+  ),
+  reads (relation, role, whose, owned) as (
+    select p_source::oid, p_reader, 'which reads it', null
+    union all
+    select r.relation, p_owner, 'whose functions the triggers run', null
+      from (select p_source::oid
+            union
+            select to_regclass(t.value ->> 'table')::oid from jsonb_array_elements(p_touches) as t (value)
+           ) as r (relation)
+    union all
+    select r.relation, r.role, r.whose, r.owned from catchword.secured_reads(p_view, p_reader) r
+     where exists (select from secured)
+  )
+  select distinct on (t.oid, r.role)
+         format('row security of %s applies to the role %s, %s, and a hidden row would look deleted; run "alter %s"',
+                catchword.full_name(t.oid), quote_ident(pg_get_userbyid(r.role)), r.whose,
+                -- never an application's role: what it owns may belong to whom the triggers belong
+                case when r.owned is not null and r.role <> p_owner
+                     then format('%s owner to %I', r.owned, pg_get_userbyid(p_owner))
+                     else format('role %I bypassrls', pg_get_userbyid(r.role)) end)
+    from reads r
+    join secured on secured.relation = r.relation
+    join pg_class t on t.oid = r.relation
+   where not catchword.sees_all(r.role, t.oid)
+   order by t.oid, r.role, r.owned
+$$;
+comment on function catchword.security_problems
+  is 'policies that would hide rows from the view, from the triggers'' functions, or from who reads; no reader: null';
+
+create function catchword.check_security(p_now catchword.collection) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  me constant oid := (select oid from pg_roles where rolname = current_user);
+  found_problem text;
+begin
+  select problem into found_problem
+    from catchword.security_problems(p_now.source, p_now.touches, p_now.view, me, me) limit 1;
+  if found then
+    perform catchword.refuse(split_part(found_problem, '; run "', 1),
+      format('leave row security on, and run "%s', split_part(found_problem, '; run "', 2)));
+  end if;
+end $$;
+comment on function catchword.check_security
+  is 'refuses a policy that would hide rows from who attaches, or from the view';
 
 -- Another view, key or list of columns, a related table or a watched column of it more: nobody knows what changed
 -- meanwhile.
@@ -373,6 +477,7 @@ begin
   wanted.unwatched := catchword.check_unwatched(p_unwatched, p_path);
   wanted.view := catchword.check_view(p_view, p_source, p_key, p_revision, p_path);
   wanted.has_ids := catchword.has_ids(wanted.view, p_key);
+  perform catchword.check_security(wanted);
   -- two at once: the second waits here and then finds nothing to do
   perform from catchword.turn where what = 'attach' for update;
   statements := array(select * from catchword.attach_statements(
@@ -490,11 +595,11 @@ comment on function catchword.detach
 create function catchword.trigger_problems(p_collection text) returns table (problem text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
   with wanted as (
-    select c.source::oid as relation, t.name, t.type, format('catchword.%I', c.name || t.suffix) as function
+    select c.source::oid as relation, catchword.trigger_name(c.name, t.what) as name, t.type,
+           format('catchword.%I', c.name || '_' || t.what) as function
       from catchword.collection c,
-           (values ('zzz_catchword_revision', '_revision', 23), ('catchword_inserted', '_inserted', 4),
-                   ('catchword_updated', '_updated', 16), ('catchword_deleted', '_deleted', 8),
-                   ('catchword_truncated', '_truncated', 34)) as t (name, suffix, type)
+           (values ('revision', 23), ('inserted', 4), ('updated', 16), ('deleted', 8), ('truncated', 34)
+           ) as t (what, type)
      where c.name = p_collection
     union all
     select to_regclass(touch.value ->> 'table')::oid, 'catchword_' || c.name || '_' || touch.n || o.op, o.type,
@@ -514,8 +619,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
       or t.tgfoid is distinct from to_regprocedure(w.function || '()')::oid or t.tgtype <> w.type
       or t.tgqual is not null or cardinality(t.tgattr::smallint[]) > 0
   union all
-  select format('trigger %I on %s fires after zzz_catchword_revision', later.name, c.source)
-    from catchword.collection c cross join lateral catchword.later_triggers(c.source) as later (name)
+  select format('trigger %I on %s fires after %s', later.name, c.source, later.ours)
+    from catchword.collection c cross join lateral catchword.later_triggers(c.source, c.name) as later
    where c.name = p_collection
 $$;
 comment on function catchword.trigger_problems is 'what is wrong with the triggers of a collection';
@@ -613,10 +718,6 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                               and k.contype = 'f' and k.convalidated) then false
               -- it may only have another name
               else catchword.foreign_key(c.source, touch.value) is null end
-  union all
-  select format('%s has row security', c.source)
-    from catchword.collection c join pg_class r on r.oid = c.source
-   where c.name = p_collection and r.relrowsecurity
 $$;
 comment on function catchword.table_problems is 'what is wrong with the tables of a collection';
 

@@ -102,6 +102,16 @@ create function catchword.problems(
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select problem from catchword.broken_triggers(p_collection)
   union all
+  -- who cannot claim a job is a service: what it may not see, it leaves to the worker
+  select problem.problem
+    from catchword.collection c
+    join pg_proc p on p.oid = to_regprocedure(format('catchword.%I()', c.name || '_deleted'))
+   cross join lateral catchword.security_problems(
+      c.source, c.touches, c.view, p.proowner,
+      (select r.oid from pg_roles r
+        where r.rolname = current_user and has_table_privilege('catchword.job', 'update'))) as problem
+   where c.name = p_collection
+  union all
   -- a name that this session cannot resolve proves nothing: it may have another search_path than the migrator
   select format('the configuration says %s, and the collection was attached with %s', said, attached)
     from catchword.collection c,

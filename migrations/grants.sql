@@ -138,7 +138,10 @@ grant execute on function
   catchword.part_of(text, integer, integer), catchword.part_value(text, text, integer, integer),
   catchword.part_condition(text, text), catchword.key_names(name[], text[], text),
   catchword.names_of(catchword.collection, text),
-  catchword.foreign_key(regclass, jsonb), catchword.later_triggers(regclass),
+  catchword.foreign_key(regclass, jsonb), catchword.later_triggers(regclass, text),
+  catchword.trigger_name(text, text),
+  catchword.sees_all(oid, oid), catchword.secured_reads(text, oid),
+  catchword.security_problems(regclass, jsonb, text, oid, oid),
   catchword.trigger_problems(text), catchword.column_problems(text), catchword.table_problems(text),
   catchword.right_problems(text), catchword.broken_triggers(text), catchword.problems(text, text, name[], text, text)
   to :"worker";
@@ -211,7 +214,10 @@ grant execute on function
   catchword.part_of(text, integer, integer), catchword.part_value(text, text, integer, integer),
   catchword.part_condition(text, text), catchword.key_names(name[], text[], text),
   catchword.names_of(catchword.collection, text),
-  catchword.foreign_key(regclass, jsonb), catchword.later_triggers(regclass),
+  catchword.foreign_key(regclass, jsonb), catchword.later_triggers(regclass, text),
+  catchword.trigger_name(text, text),
+  catchword.sees_all(oid, oid), catchword.secured_reads(text, oid),
+  catchword.security_problems(regclass, jsonb, text, oid, oid),
   catchword.trigger_problems(text), catchword.column_problems(text), catchword.table_problems(text),
   catchword.right_problems(text), catchword.broken_triggers(text), catchword.problems(text, text, name[], text, text),
   catchword.view_facts(text), catchword.same_view(text, text), catchword.copy_of(),

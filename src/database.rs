@@ -24,12 +24,13 @@ pub fn pool(options: &PgConnectOptions, size: u32) -> PgPool {
     asked_before(size).after_connect(|connection, _| Box::pin(prepare_session(connection))).connect_lazy_with(options.clone())
 }
 
-/// A pool for what the caller asks: its names are looked up as in any other session of the role.
+/// A pool for what the caller asks: its names are looked up as in any other session of the role, and its policies apply.
 pub fn open_pool(options: &PgConnectOptions, size: u32) -> PgPool {
     let pool = asked_before(size).after_connect(|connection, _| {
         Box::pin(async move {
             prepare_session(connection).await?;
-            sqlx::raw_sql(include_str!("open_session.sql")).execute(connection).await?;
+            sqlx::raw_sql(include_str!("open_session.sql")).execute(&mut *connection).await?;
+            sqlx::raw_sql(include_str!("open_policies.sql")).execute(connection).await?;
             Ok(())
         })
     });

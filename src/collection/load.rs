@@ -157,10 +157,6 @@ impl Collection {
 pub fn with_remedy(problem: &str) -> Error {
     match own_statement(problem) {
         (what, Some(sql)) => Error::refused_with(what, format!("run \"{sql}\"")),
-        // migrate would refuse it too
-        (what, None) if what.ends_with(" has row security") => {
-            Error::refused_with(format!("{what}, and such tables cannot be served yet"), "catchword doctor says what is safe")
-        }
         (what, None) => Error::refused_with(what, "run: catchword migrate"),
     }
 }

@@ -48,7 +48,7 @@ pub struct Config {
     pub file: PathBuf,
     /// How the worker runs.
     pub worker: Worker,
-    /// At least one; names, indexes and pairs of table and view are distinct.
+    /// At least one; names, indexes, pairs of table and view, and of table and revision are distinct.
     pub collections: Vec<Collection>,
 }
 
@@ -124,7 +124,8 @@ fn tables<'a>(top: &Section<'a>) -> Result<Vec<(usize, &'a DeTable<'a>)>, Error>
 }
 
 /// Jobs are told apart by the collection's name and documents by the index: sharing either would mix two truths. The
-/// same view of the same table twice is a copy that was not edited.
+/// same view of the same table twice is a copy that was not edited. On one table each collection counts its own numbers: with one column
+/// for two, a change that only one of them watches would make the other's documents stale without a job.
 fn distinct(earlier: &Collection, this: &Collection) -> Result<(), (&'static str, Fault)> {
     let (key, problem) = if earlier.name == this.name {
         ("name", "is the name of an earlier collection too".to_owned())
@@ -132,6 +133,11 @@ fn distinct(earlier: &Collection, this: &Collection) -> Result<(), (&'static str
         ("index", format!("is {:?}, which collection {:?} writes to", this.index, earlier.name))
     } else if (&earlier.table, &earlier.view) == (&this.table, &this.view) {
         ("view", format!("and table are those of collection {:?}", earlier.name))
+    } else if (&earlier.table, &earlier.revision) == (&this.table, &this.revision) {
+        let remedy =
+            format!("write revision = \"catchword_revision_{}\", a column of its own, and let its view select that one", this.name);
+        let problem = format!("is {:?}, which is that of collection {:?} on the same table", this.revision, earlier.name);
+        return Err(("revision", Fault::new(problem, remedy)));
     } else {
         return Ok(());
     };

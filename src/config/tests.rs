@@ -286,12 +286,17 @@ fn a_delay_is_whole_seconds_up_to_an_hour() {
 }
 
 #[test]
-fn two_collections_share_neither_name_nor_index_nor_table_and_view() {
+fn two_collections_share_neither_name_nor_index_nor_view_nor_revision() {
     let both = |second: &str| format!("{LEAST}{second}");
     let other = LEAST
         .replace(r#"name = "annotation""#, r#"name = "other""#)
         .replace(r#"view = "annotation_document""#, r#"view = "other_document""#);
-    assert_eq!(parse(&both(&other)).unwrap().collections.len(), 2);
+    assert_eq!(parse(&both(&format!("{other}revision = \"catchword_revision_other\""))).unwrap().collections.len(), 2);
+    refused(
+        &both(&other),
+        "9: collection \"other\": revision is \"catchword_revision\", which is that of collection \"annotation\" on the same table; \
+         write revision = \"catchword_revision_other\", a column of its own, and let its view select that one",
+    );
     let end = "give each collection its own";
     refused(&both(LEAST), &format!("9: collection \"annotation\": name is the name of an earlier collection too; {end}"));
     refused(

@@ -19,7 +19,7 @@ struct Table {
     inherits: bool,
     unlogged: bool,
     replicated_into: bool,
-    /// Tables behind the view that have row security.
+    /// Tables that have row security: its own, and others that the view reads.
     secured: Vec<String>,
     unindexed: Vec<String>,
     rows: f64,
@@ -30,9 +30,12 @@ pub(super) async fn look(connection: &mut PgConnection, config: &config::Collect
     let searched: Vec<&String> = searched.collect::<BTreeSet<_>>().into_iter().collect();
     let table: Table = sqlx::query_as(include_str!("table.sql")).bind(&config.name).bind(&searched).fetch_one(&mut *connection).await?;
     let problems = &attached.problems;
-    let mut lines = triggers(problems);
+    let (hidden, others): (Vec<String>, Vec<String>) =
+        problems.iter().cloned().partition(|problem| problem.starts_with("row security of "));
+    let mut lines = triggers(&others);
     lines.push(configured(&attached.unmigrated));
-    lines.extend([shape(&table), replication(&table), security(&table), indexes(&table)]);
+    lines.extend([shape(&table), replication(&table), indexes(&table)]);
+    lines.extend(security(&table, &hidden));
     match attached.highest_revision(connection).await {
         Ok(highest) => lines.push(revisions(&highest)),
         // a column that the lines above miss
@@ -49,9 +52,7 @@ fn triggers(problems: &[String]) -> Vec<Line> {
     }
     let fix = |problem: &str| {
         if problem.contains(" fires after ") {
-            "give that trigger a name that sorts before zzz_catchword_revision: alter trigger … rename to …"
-        } else if problem.ends_with(" has row security") {
-            "leave row security on, and detach the table until catchword can serve it: catchword detach NAME; a hidden row would look deleted"
+            "give that trigger a name that sorts before zzz_catchword_: alter trigger … rename to …"
         } else if problem.starts_with("the configuration says") {
             "correct the configuration, or run: catchword migrate, then catchword reindex --all"
         } else {
@@ -100,15 +101,19 @@ fn replication(table: &Table) -> Line {
     ok("writers", "no subscription writes past the triggers")
 }
 
-fn security(table: &Table) -> Line {
-    match table.secured.as_slice() {
-        [] => ok("row security", "no policy hides rows from the view"),
-        secured => warn(
-            "row security",
-            format!("the view reads {}, which has policies: where one applies to the view's owner, every look fails", secured.join(", ")),
-            "let the role that owns that table own the view; never give an application's role bypassrls for it",
-        ),
+/// A policy that applies to a reader, with the statement that lets the reader see every row. Row security stays on.
+fn security(table: &Table, hidden: &[String]) -> Vec<Line> {
+    if hidden.is_empty() {
+        return vec![match table.secured.as_slice() {
+            [] => ok("row security", "no policy hides rows from the view"),
+            secured => ok("row security", format!("{} has policies, and none applies to catchword's readers", secured.join(", "))),
+        }];
     }
+    let line = |problem: &String| {
+        let (says, sql) = own_statement(problem);
+        fail("row security", says, format!("leave row security on, and run: {}", sql.unwrap_or("catchword migrate")))
+    };
+    hidden.iter().map(line).collect()
 }
 
 fn revisions(highest: &Highest) -> Line {
@@ -171,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_plain_table_that_only_triggers_see_is_ok() {
-        for judged in [shape(&table()), replication(&table()), security(&table()), indexes(&table())] {
+        for judged in [shape(&table()), replication(&table()), indexes(&table()), security(&table(), &[]).remove(0)] {
             assert_eq!(judged.level, Level::Ok, "{judged:?}");
         }
         assert_eq!(triggers(&[])[0].level, Level::Ok);
@@ -181,7 +186,10 @@ mod tests {
             assert_eq!(shape(&changed).level, Level::Fail, "{changed:?}");
         }
         assert_eq!(replication(&Table { replicated_into: true, ..table() }).level, Level::Fail);
-        assert_eq!(security(&Table { secured: vec!["document".into()], ..table() }).level, Level::Warn);
+        let secured = Table { secured: vec!["document".into()], ..table() };
+        assert_eq!(security(&secured, &[])[0].level, Level::Ok);
+        let hidden = security(&secured, &["row security of document applies to the role w; run \"alter role w bypassrls\"".into()]);
+        assert_eq!((hidden[0].level, hidden[0].fix.as_str()), (Level::Fail, "leave row security on, and run: alter role w bypassrls"));
         assert_eq!(indexes(&Table { unindexed: vec!["userid".into()], ..table() }).level, Level::Warn);
         assert_eq!(indexes(&Table { unindexed: vec!["userid".into()], rows: 9.0, ..table() }).level, Level::Ok);
     }

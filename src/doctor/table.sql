@@ -12,7 +12,7 @@ select c.source::text as name, r.relkind = 'p' or r.relispartition as partitione
        r.relpersistence <> 'p' as unlogged,
        exists (select from pg_catalog.pg_subscription_rel s where s.srrelid = c.source) as replicated_into,
        array(select b.relation::regclass::text from below b join pg_catalog.pg_class t on t.oid = b.relation
-              where t.relrowsecurity and t.oid <> c.source order by 1) as secured,
+              where t.relrowsecurity order by 1) as secured,
        array(select wanted.name from unnest($2::text[]) as wanted (name)
               where not exists (select from pg_catalog.pg_index x
                                   join pg_catalog.pg_attribute a on a.attrelid = x.indrelid and a.attnum = x.indkey[0]

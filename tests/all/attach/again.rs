@@ -50,28 +50,28 @@ async fn migrating_twice_changes_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trigger_that_is_off_or_gone_is_refused_and_repaired_with_a_new_floor() {
     for (harm, sentence) in [
-        ("alter table item disable trigger catchword_deleted", "trigger catchword_deleted on public.item is disabled"),
+        ("alter table item disable trigger catchword_item_deleted", "trigger catchword_item_deleted on public.item is disabled"),
         ("alter table item disable trigger all", "is disabled"),
-        ("alter table item enable replica trigger catchword_inserted", "trigger catchword_inserted on public.item is disabled"),
-        ("drop trigger zzz_catchword_revision on item", "trigger zzz_catchword_revision on public.item is missing"),
-        ("drop function catchword.item_updated() cascade", "trigger catchword_updated on public.item is missing"),
+        ("alter table item enable replica trigger catchword_item_inserted", "trigger catchword_item_inserted on public.item is disabled"),
+        ("drop trigger zzz_catchword_item_revision on item", "trigger zzz_catchword_item_revision on public.item is missing"),
+        ("drop function catchword.item_updated() cascade", "trigger catchword_item_updated on public.item is missing"),
         ("drop trigger catchword_item_1_update on label", "trigger catchword_item_1_update on public.label is missing"),
         (
-            "create or replace trigger catchword_deleted after delete on item referencing old table as old_rows for each statement execute function catchword.item_updated()",
-            "trigger catchword_deleted on public.item is not the one that catchword made",
+            "create or replace trigger catchword_item_deleted after delete on item referencing old table as old_rows for each statement execute function catchword.item_updated()",
+            "trigger catchword_item_deleted on public.item is not the one that catchword made",
         ),
         (
-            "drop trigger catchword_inserted on item;
-             create trigger catchword_inserted after update on item referencing new table as new_rows for each statement execute function catchword.item_inserted()",
-            "trigger catchword_inserted on public.item is not the one that catchword made",
+            "drop trigger catchword_item_inserted on item;
+             create trigger catchword_item_inserted after update on item referencing new table as new_rows for each statement execute function catchword.item_inserted()",
+            "trigger catchword_item_inserted on public.item is not the one that catchword made",
         ),
         (
-            "create or replace trigger zzz_catchword_revision before insert or update of text on item for each row execute function catchword.item_revision()",
-            "trigger zzz_catchword_revision on public.item is not the one that catchword made",
+            "create or replace trigger zzz_catchword_item_revision before insert or update of text on item for each row execute function catchword.item_revision()",
+            "trigger zzz_catchword_item_revision on public.item is not the one that catchword made",
         ),
         (
-            "create or replace trigger zzz_catchword_revision before insert or update on item for each row when (new.id > 5) execute function catchword.item_revision()",
-            "trigger zzz_catchword_revision on public.item is not the one that catchword made",
+            "create or replace trigger zzz_catchword_item_revision before insert or update on item for each row when (new.id > 5) execute function catchword.item_revision()",
+            "trigger zzz_catchword_item_revision on public.item is not the one that catchword made",
         ),
     ] {
         let world = attached_with("touches = [{ table = \"label\", column = \"name\", row_column = \"label\" }]").await;
@@ -166,13 +166,6 @@ async fn a_column_that_was_dropped_is_made_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_security_switched_on_later_is_refused() {
-    let world = attached().await;
-    world.sql("alter table item enable row level security").await;
-    assert!(refused_by_connect(&world).await.contains("public.item has row security"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_later_trigger_that_fires_after_ours_is_refused() {
     let world = attached().await;
     world
@@ -182,7 +175,7 @@ async fn a_later_trigger_that_fires_after_ours_is_refused() {
         )
         .await;
     let refusal = refused_by_connect(&world).await;
-    assert!(refusal.contains("trigger zzzz_later on public.item fires after zzz_catchword_revision"), "{refusal}");
+    assert!(refusal.contains("trigger zzzz_later on public.item fires after zzz_catchword_item_revision"), "{refusal}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -349,7 +342,7 @@ async fn a_dry_run_prints_the_statements_and_changes_nothing() {
     let world = World::with(Layout { migrated: false, ..Layout::default() }).await;
     let (code, printed, said) = world.run(&["migrate", "--dry-run"]).await;
     assert_eq!(code, 0, "{said}");
-    for part in ["create table catchword.job", "create or replace trigger zzz_catchword_revision", "annotation-000001"] {
+    for part in ["create table catchword.job", "create or replace trigger zzz_catchword_annotation_revision", "annotation-000001"] {
         assert!(printed.contains(part), "{part}: {printed}");
     }
     assert!(world.one::<bool>("select to_regnamespace('catchword') is null").await);

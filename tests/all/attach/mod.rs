@@ -11,8 +11,10 @@ pub mod names;
 pub mod numbers;
 pub mod planted;
 pub mod properties;
+pub mod recipe;
 pub mod related;
 pub mod settings;
+pub mod several;
 pub mod together;
 pub mod writes;
 

@@ -15,7 +15,7 @@ const SEQUENCES: u64 = 300;
 /// `item` schedules every update, `watched` only those of its text.
 const TABLES: [&str; 2] = ["item", "watched"];
 const TRIGGERS: [&str; 5] =
-    ["zzz_catchword_revision", "catchword_inserted", "catchword_updated", "catchword_deleted", "catchword_truncated"];
+    ["zzz_catchword_{}_revision", "catchword_{}_inserted", "catchword_{}_updated", "catchword_{}_deleted", "catchword_{}_truncated"];
 const TOUCH_TRIGGERS: [&str; 4] = ["insert", "update", "delete", "truncate"];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -41,7 +41,7 @@ async fn any_sequence_of_sql_leaves_jobs_for_exactly_the_keys_that_changed() {
 async fn without_any_one_trigger_some_sequence_fails() {
     let world = world().await;
     let mut connection = PgConnection::connect(&world.database_url).await.unwrap();
-    let own = TABLES.iter().flat_map(|table| TRIGGERS.map(|trigger| (*table, trigger.to_owned())));
+    let own = TABLES.iter().flat_map(|table| TRIGGERS.map(|trigger| (*table, trigger.replace("{}", table))));
     let related = TABLES.iter().flat_map(|table| TOUCH_TRIGGERS.map(|kind| ("label", format!("catchword_{table}_1_{kind}"))));
     for (table, trigger) in own.chain(related) {
         world.sql(&format!("alter table {table} disable trigger {trigger}")).await;

@@ -50,6 +50,19 @@ impl World {
         }
     }
 
+    /// The same of a collection whose key is one column, by the names that it was attached with.
+    pub async fn sides_agree(&self, collection: &str) {
+        let names: Vec<String> = self
+            .one(&format!(
+                "select array[view, source::text, quote_ident(key_columns[1]), quote_ident(revision_column)] from catchword.collection where name = '{collection}'"
+            ))
+            .await;
+        let [view, table, key, revision] = names.as_slice() else { panic!("{names:?}") };
+        let rows = format!("select {key}::text as key, {revision} as revision from {table}");
+        let documents = format!("select key::text as key, revision, body from {view}");
+        self.agree_on(Truth { collection, rows: &rows, documents: &documents }).await;
+    }
+
     async fn agrees(&self, truth: Truth<'_>, index: &str) {
         compare(index, self.wants(truth, "").await, self.everything_in(index).await);
     }

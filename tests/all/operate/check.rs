@@ -69,7 +69,7 @@ async fn check_judges_what_the_alarms_judge() {
         ("update catchword.worker set breaker = 'unreachable'".into(), "unwell CatchwordBreakerOpen", "unreachable"),
         ("update catchword.worker set passed_at = now() - interval '11 minutes'".into(), "unwell CatchwordPassFailing", "/readyz"),
         ("update catchword.worker set blocked = '{\"bystander\": \"its index is closed\"}'".into(), "unwell CatchwordCollectionBlocked bystander", "its index is closed"),
-        ("alter table annotation disable trigger catchword_updated".into(), "unwell CatchwordCollectionBlocked annotation", "catchword migrate"),
+        ("alter table annotation disable trigger catchword_annotation_updated".into(), "unwell CatchwordCollectionBlocked annotation", "catchword migrate"),
         (
             "insert into catchword.pause (collection, since, by, reason) values ('annotation', now() - interval '5 hours', 'mina', 'moving')".into(),
             "unwell CatchwordPausedTooLong annotation",
@@ -99,7 +99,7 @@ async fn check_judges_what_the_alarms_judge() {
         let (level, name) = unwell.split_once(' ').unwrap();
         assert!(again == code && first.contains(name) && words.lines().any(|line| line.starts_with(level) && line.contains(said)), "{make}: {words}");
         world
-            .sql("delete from catchword.job where tag in ('t', 'test'); delete from catchword.dead_job where tag = 't'; delete from catchword.pause; delete from catchword.standstill; delete from catchword.freshness; delete from catchword.journal where what = 'raise'; alter table annotation enable trigger catchword_updated; update catchword.worker set seen_at = now(), passed_at = now(), breaker = 'closed', blocked = '{}', trouble = null; analyze catchword.job")
+            .sql("delete from catchword.job where tag in ('t', 'test'); delete from catchword.dead_job where tag = 't'; delete from catchword.pause; delete from catchword.standstill; delete from catchword.freshness; delete from catchword.journal where what = 'raise'; alter table annotation enable trigger catchword_annotation_updated; update catchword.worker set seen_at = now(), passed_at = now(), breaker = 'closed', blocked = '{}', trouble = null; analyze catchword.job")
             .await;
         world.is_well().await;
     }

@@ -233,7 +233,7 @@ async fn a_repair_says_what_becomes_of_rows_deleted_meanwhile_and_that_works() {
     let key = world.annotate("acct:a", "x").await;
     world.catchword.drain("test", &["annotation"]).await.unwrap();
     assert_eq!(world.found("annotation").await.len(), 1);
-    world.sql("alter table annotation disable trigger catchword_deleted; delete from annotation").await;
+    world.sql("alter table annotation disable trigger catchword_annotation_deleted; delete from annotation").await;
 
     let (code, out, said) = world.run(&["migrate"]).await;
     assert_eq!(code, 0, "{said}");

@@ -67,36 +67,20 @@ async fn what_is_wrong_in_postgres_is_told_with_what_helps() {
 
     for (make, group, what, level, said, undo) in [
         (
-            "alter table annotation disable trigger catchword_updated",
+            "alter table annotation disable trigger catchword_annotation_updated",
             "annotation table",
             "triggers",
             "fail",
             "catchword migrate",
-            "alter table annotation enable trigger catchword_updated",
+            "alter table annotation enable trigger catchword_annotation_updated",
         ),
         (
             "create function late() returns trigger language plpgsql as 'begin return new; end'; create trigger zzzz before update on annotation for each row execute function late()",
             "annotation table",
             "triggers",
             "fail",
-            "sorts before zzz_catchword_revision",
+            "sorts before zzz_catchword_",
             "drop trigger zzzz on annotation; drop function late()",
-        ),
-        (
-            "alter table annotation enable row level security",
-            "annotation table",
-            "triggers",
-            "fail",
-            "leave row security on",
-            "alter table annotation disable row level security",
-        ),
-        (
-            "alter table document enable row level security",
-            "annotation table",
-            "row security",
-            "warn",
-            "never give an application's role bypassrls",
-            "alter table document disable row level security",
         ),
         (
             "alter table bystander set unlogged",
@@ -124,7 +108,7 @@ async fn what_is_wrong_in_postgres_is_told_with_what_helps() {
             "set allow_system_table_mods = on; update pg_index set indisvalid = true where indrelid = 'annotation'::regclass; update pg_class set reltuples = 1 where oid = 'annotation'::regclass; reset allow_system_table_mods",
         ),
         (
-            "alter table annotation disable trigger zzz_catchword_revision; update annotation set catchword_revision = 9000000000000000; alter table annotation enable trigger zzz_catchword_revision",
+            "alter table annotation disable trigger zzz_catchword_annotation_revision; update annotation set catchword_revision = 9000000000000000; alter table annotation enable trigger zzz_catchword_annotation_revision",
             "annotation table",
             "revisions",
             "fail",

@@ -11,6 +11,7 @@ pub mod logs;
 pub mod metrics;
 pub mod otlp;
 pub mod roles;
+pub mod row_security;
 pub mod status;
 pub mod watched;
 pub mod wrong_setups;

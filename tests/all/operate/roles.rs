@@ -73,7 +73,7 @@ impl Roles {
         Roles::prepared_with(Layout::default()).await
     }
 
-    async fn prepared_with(layout: Layout) -> Roles {
+    pub async fn prepared_with(layout: Layout) -> Roles {
         let names = Names::new();
         let world = World::with(Layout { migrated: false, ..layout }).await;
         let roles = Roles { world, names };
@@ -134,11 +134,11 @@ impl Roles {
         Environment::from_lookup(get, Tls::Verified).unwrap()
     }
 
-    async fn pool(&self, role: &str) -> PgPool {
+    pub async fn pool(&self, role: &str) -> PgPool {
         PgPool::connect(&self.url(role)).await.unwrap()
     }
 
-    async fn worker(&self) -> Catchword {
+    pub async fn worker(&self) -> Catchword {
         Catchword::connect(self.config(), &self.environment("worker")).await.unwrap()
     }
 }
@@ -146,7 +146,7 @@ impl Roles {
 pub const INSERT: &str = "insert into annotation (userid, target_uri, target_uri_normalized, document_id)
     select 'acct:a', 'http://x/', 'x', (select max(id) from document) from generate_series(1, 3)";
 
-async fn run(pool: &PgPool, sql: &str) -> Result<(), String> {
+pub async fn run(pool: &PgPool, sql: &str) -> Result<(), String> {
     let done = sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(pool).await;
     done.map(|_| ()).map_err(|error| error.as_database_error().map_or_else(|| error.to_string(), |e| e.message().to_owned()))
 }

@@ -77,14 +77,14 @@ async fn status_counts_what_is_due_waiting_and_dead() {
 async fn status_says_what_is_paused_blocked_and_served_by_nobody() {
     let world = World::new().await;
     world.sql("insert into catchword.pause (collection, by, reason) values ('annotation', 'mina', E'moving house\\x1b[2J')").await;
-    world.sql("alter table annotation disable trigger catchword_updated").await;
+    world.sql("alter table annotation disable trigger catchword_annotation_updated").await;
     world.sql("insert into catchword.job (collection, key, priority, tag) values ('stranger', '1', 1, 'test')").await;
     let (code, status) = world.status().await;
     assert_eq!(code, 1);
     let annotation = &status["collections"][0];
     assert!(annotation["paused"].as_str().unwrap().contains("by mina: moving house"), "{annotation}");
     let blocked = annotation["blocked"].as_str().unwrap();
-    assert!(blocked.contains("catchword_updated") && blocked.contains("catchword migrate"), "{blocked}");
+    assert!(blocked.contains("catchword_annotation_updated") && blocked.contains("catchword migrate"), "{blocked}");
     assert_eq!(status["unserved"], json!(["stranger"]));
     assert_eq!(status["collections"][1]["blocked"], Value::Null, "the other one is well");
 
@@ -96,7 +96,7 @@ async fn status_says_what_is_paused_blocked_and_served_by_nobody() {
     world
         .sql("insert into catchword.worker (id, host, version, collections, blocked) values (gen_random_uuid(), 'h', '1', '{stranger,annotation}', '{\"annotation\": \"its index is closed\"}')")
         .await;
-    world.sql("alter table annotation enable trigger catchword_updated").await;
+    world.sql("alter table annotation enable trigger catchword_annotation_updated").await;
     let (_, status) = world.status().await;
     assert_eq!(status["unserved"], json!([]));
     assert_eq!(status["workers"][0]["host"], json!("h"));

@@ -72,7 +72,7 @@ async fn a_canary_is_none_of_the_users_collections() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_application_starts_although_the_canary_is_broken_and_a_worker_says_so() {
     let world = with_canary().await;
-    world.sql("drop trigger catchword_updated on catchword.canary").await;
+    world.sql("drop trigger catchword_catchword_canary_updated on catchword.canary").await;
     world.another().await;
     let worker = start(&world).await;
     eventually("the others are served", async || worker.get(&world, "/readyz").await.1.contains("catchword_canary: ")).await;

@@ -106,12 +106,12 @@ async fn health_and_readiness_and_metrics_are_served() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_finds_triggers_switched_off_says_so_and_serves_the_others() {
     let world = World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await;
-    world.sql("alter table bystander disable trigger catchword_deleted").await;
+    world.sql("alter table bystander disable trigger catchword_bystander_deleted").await;
     let _worker = start(&world).await;
     eventually("it is said", async || {
         world
             .one::<i64>(
-                "select count(*) from catchword.worker where blocked ->> 'bystander' like '%catchword_deleted on public.bystander is disabled%'",
+                "select count(*) from catchword.worker where blocked ->> 'bystander' like '%catchword_bystander_deleted on public.bystander is disabled%'",
             )
             .await
             == 1
