@@ -1,0 +1,6 @@
+-- Which of these names a schema has for something that is no view.
+select c.relname::text
+  from pg_catalog.pg_class c
+  join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+ where n.nspname = $1 and c.relname = any($2::text[]) and c.relkind <> 'v'
+ order by 1
