@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::facts::{Column, Facts};
 use super::field::{self, Field, own_field};
 use super::names::{collection_name, free, quoted, view_names};
-use super::refuse::REVISION;
 use super::{Wanted, key, related, settings, suspect};
 use crate::Error;
 
@@ -89,7 +88,7 @@ impl Draft {
 pub(super) fn draft(facts: &Facts, wanted: &Wanted) -> Result<Draft, Error> {
     let table = &facts.table;
     let key = key::choose(table).ok_or_else(|| Error::refused(format!("{} has no key", table.shown())))?;
-    let revision = wanted.revision.clone().unwrap_or_else(|| REVISION.to_owned());
+    let revision = wanted.revision().to_owned();
     let condition = table.columns.iter().find_map(|column| Some((suspect::soft_delete(column, "t")?, column)));
     let mut body = own_fields(facts, &key.columns, &revision, condition.as_ref().map(|(_, column)| *column));
     let mut reads: BTreeSet<String> = condition.iter().map(|(_, column)| column.name.clone()).collect();
@@ -121,11 +120,11 @@ pub(super) fn draft(facts: &Facts, wanted: &Wanted) -> Result<Draft, Error> {
     Ok(Draft {
         collection: wanted.name.clone().unwrap_or_else(|| collection_name(&table.name)),
         table: table.shown(),
-        view: wanted.view.clone().unwrap_or_else(|| view(facts)),
+        view: facts.view.clone().unwrap_or_else(|| view(facts)),
         key: key.columns.iter().map(named).collect(),
         key_why: key.why,
         watch: settings::watch(table, &reads, &key.columns, &revision),
-        revision: named(&revision),
+        revision: Named { name: revision, quoted: facts.revision.clone() },
         body,
         condition: condition.map(|(sql, _)| sql),
         touches,

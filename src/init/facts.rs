@@ -18,6 +18,10 @@ pub(super) struct Facts {
     pub foreign_keys: Vec<ForeignKey>,
     /// Names in the table's schema that a view could have, and that something else has.
     pub taken: Vec<String>,
+    /// The view that the caller chose, as SQL writes it.
+    pub view: Option<String>,
+    /// The column for the revision, as SQL writes it.
+    pub revision: String,
 }
 
 #[derive(Clone, Debug, Default, FromRow)]
@@ -132,7 +136,9 @@ pub(super) async fn read(connection: &mut PgConnection, wanted: &Wanted) -> Resu
     let table = relations.get(&id).cloned().ok_or(sqlx::Error::RowNotFound)?;
     let taken =
         sqlx::query_scalar(include_str!("taken.sql")).bind(&table.schema).bind(view_names(&table.name)).fetch_all(&mut *connection).await?;
-    Ok(Facts { table, relations, foreign_keys, taken })
+    let (view, revision): (Option<String>, String) =
+        sqlx::query_as(include_str!("quoted.sql")).bind(&wanted.view).bind(wanted.revision()).fetch_one(&mut *connection).await?;
+    Ok(Facts { table, relations, foreign_keys, taken, view, revision })
 }
 
 /// Names are looked up by the role's own path, and nothing else is done under it.

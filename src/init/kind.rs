@@ -77,7 +77,7 @@ pub(super) fn kind(column: &Column, refers: bool) -> Kind {
         "json" | "jsonb" => shown(
             AsItIs,
             r#"{ "type": "object", "enabled": false }"#,
-            "kept and not searched: any JSON fits; to search an object, make its mapping { \"type\": \"flattened\" }",
+            "kept and not searched; mapped as flattened, the values of an object would be found",
             Kept,
         ),
         "hstore" => shown(AsItIs, r#"{ "type": "flattened", "ignore_above": 8191 }"#, "searched as FIELD.key", Kept),

@@ -4,7 +4,19 @@ use super::facts::{Facts, Relation};
 use super::{Wanted, key};
 use crate::Error;
 
-pub(super) const REVISION: &str = "catchword_revision";
+/// The name is also that of the files.
+pub(super) fn refuse_name(name: Option<&str>) -> Result<(), Error> {
+    let rest = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    match name {
+        Some(name) if !(name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(rest) && name.len() <= 40) => {
+            Err(Error::refused_with(
+                format!("{name:?} cannot be the name of a collection"),
+                "use a lower-case letter, then up to 39 letters, digits and underscores",
+            ))
+        }
+        _ => Ok(()),
+    }
+}
 
 pub(super) fn refuse(facts: &Facts, wanted: &Wanted) -> Result<(), Error> {
     let table = &facts.table;
@@ -62,7 +74,7 @@ fn no_key(table: &Relation) -> Reason {
 
 /// A composite key's columns stand in the view beside `revision` and `body`.
 fn no_column(table: &Relation, wanted: &Wanted) -> Reason {
-    let revision = wanted.revision.as_deref().unwrap_or(REVISION);
+    let revision = wanted.revision();
     let name = table.shown();
     let keys = key::choose(table).map(|key| key.columns).unwrap_or_default();
     if let Some(column) = keys.iter().find(|column| keys.len() > 1 && ["revision", "body"].contains(&column.as_str())) {

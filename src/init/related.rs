@@ -31,6 +31,9 @@ const LABELS: usize = 4;
 
 /// Why changes of a related table could not be followed, or its rows not be read.
 fn unfit(related: &Relation) -> Option<&'static str> {
+    if let Some(why) = suspect::secret_table(&related.name) {
+        return Some(why);
+    }
     match (related.kind.as_str(), related.persistence.as_str()) {
         _ if related.row_security => Some("has row security, and a hidden row would make the look fail"),
         _ if related.inherits || related.partition_of.is_some() => Some("inherits or is a partition, and its changes cannot be followed"),
@@ -62,6 +65,8 @@ fn plain<'a>(related: &'a Relation, without: &'a [String]) -> impl Iterator<Item
             && !without.contains(&column.name)
             && !column.description.starts_with("catchword")
             && suspect::soft_delete(column, "r").is_none()
+            // a time of writing would make every update of the related row a change of the document
+            && suspect::period_rank(column).is_none()
     };
     let refers = related.primary_key();
     related

@@ -82,10 +82,14 @@ pub(super) fn private(column: &Column) -> Option<&'static str> {
 /// Why the rows of a table had better not be in the document of another one, if its name says so.
 pub(super) fn unfit_child(table: &str) -> Option<&'static str> {
     let words = words(table);
-    if has(&words, SECRET, SECRET_PAIRS) {
-        return Some("looks like it holds secrets");
-    }
     has(&words, ENDLESS, &[]).then_some("looks like it gets ever more rows")
+}
+
+/// The same of a table in whose rows nobody should look.
+pub(super) fn secret_table(table: &str) -> Option<&'static str> {
+    let words = words(table);
+    (has(&words, SECRET, SECRET_PAIRS) || has(&words, &["activation", "activations", "invite", "invites"], &[]))
+        .then_some("looks like it holds secrets")
 }
 
 /// The condition under which a row is not deleted, if the column says that it is. `alias` is the table's.
@@ -160,7 +164,8 @@ pub(super) fn is_whole(column: &Column) -> bool {
         "extension",
         "color",
     ];
-    words.last().is_some_and(|last| whole.contains(&last.as_str()))
+    let address = |word: &String| ["uri", "url"].contains(&word.as_str());
+    words.last().is_some_and(|last| whole.contains(&last.as_str())) || words.iter().any(address)
 }
 
 fn has(words: &[String], single: &[&str], pairs: &[(&str, &str)]) -> bool {

@@ -20,6 +20,9 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
         [only] => line(draft.key_why, format!("key = {}", quoted(&only.name))),
         several => line(draft.key_why, format!("key = {}", list(several.iter().map(|column| &column.name)))),
     }
+    if draft.revision.name != "catchword_revision" {
+        line("the column that the trigger keeps the document's version in", format!("revision = {}", quoted(&draft.revision.name)));
+    }
     line("returns the key, the revision and the document of each row that is to be found", format!("view = {}", quoted(&draft.view)));
     line(
         "text is found by its words, and whole as FIELD.keyword up to 256 letters; keyword is found whole.\n\

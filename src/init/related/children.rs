@@ -95,7 +95,7 @@ fn rows(table: &Relation, key: &ForeignKey, child: &Relation, taken: &mut Vec<St
         why: if single {
             format!("the row of {} that refers to this one", child.shown())
         } else {
-            format!("the rows of {}; map it as nested to ask for two fields of the same row", child.shown())
+            format!("the rows of {}; if there can be thousands, take them out, and their touch too", child.shown())
         },
     };
     related(table, key, child, field, reads, None)
@@ -122,7 +122,7 @@ fn far_rows(facts: &Facts, key: &ForeignKey, between: &Relation, far_key: &Forei
     let condition = joined(between, &key.columns, "r", table, &key.referred, "t");
     let columns = if far.id == table.id || unfit(far).is_some() { Vec::new() } else { labels(far) };
     let reads: Vec<String> = key.columns.iter().chain(&far_key.columns).cloned().collect();
-    let names = [field_name(&far.name), field_name(&between.name)];
+    let names = far_names(table, between, far);
     if columns.is_empty() {
         let written = format!(
             "(\n      select coalesce(jsonb_agg({0} order by {0}), '[]')\n        from {1} r\n       where {condition}\n    )",
@@ -151,6 +151,14 @@ fn far_rows(facts: &Facts, key: &ForeignKey, between: &Relation, far_key: &Forei
     let field = Field { name: name(&names, taken), written, mapping, why };
     let unwatched = Unwatched { table: far.shown(), between: between.shown() };
     related(table, key, between, field, reads, Some(unwatched))
+}
+
+/// `post_tag` between posts and tags is about tags; a table with a name of its own is about what that says.
+fn far_names(table: &Relation, between: &Relation, far: &Relation) -> [String; 2] {
+    let said = words(&between.name).join("_");
+    let of_both = [table, far].iter().all(|end| said.contains(singular(&words(&end.name).join("_"))));
+    let (one, two) = (field_name(&far.name), field_name(&between.name));
+    if of_both { [one, two] } else { [two, one] }
 }
 
 fn related(table: &Relation, key: &ForeignKey, child: &Relation, field: Field, reads: Vec<String>, unwatched: Option<Unwatched>) -> Judged {
