@@ -27,6 +27,7 @@ mod parts {
     pub mod drift;
     pub mod explain;
     pub mod gauges;
+    pub mod init;
     pub mod journal;
     pub mod metrics;
     pub mod migrate;

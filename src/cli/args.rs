@@ -73,6 +73,20 @@ pub(super) enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Write a first view, mapping and configuration for a table
+    ///
+    /// Reads the table's columns, keys, foreign keys and indexes, and prints three texts: a migration with the view that makes the
+    /// documents, the mapping of the index, and the [[collection]]. Rows that the table refers to are in the document by their names;
+    /// rows that refer to it are in it where an index finds them. What looks like a secret or like personal data is left out. Comments say
+    /// why each choice was made. Change what you like: it is a beginning.
+    ///
+    /// Needs DATABASE_URL and nothing else. Changes nothing in the database, and without --write no file either. A table that cannot be
+    /// attached is refused, with what to do.
+    ///
+    /// Afterwards: psql -1 -f NAME.sql, catchword migrate, catchword doctor, catchword reindex NAME --all.
+    ///
+    /// Exit 0: printed, or written; 1: all of it is written already; 2: refused or failed, and nothing was written.
+    Init(Init),
     /// Create the schema, attach every configured table, create its index and aliases
     ///
     /// Run it in every deploy, before the new workers: repeating it changes nothing. It adds the column catchword_revision and triggers
@@ -215,6 +229,30 @@ pub(super) struct Journal {
     /// How many lines
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..=100_000))]
     pub limit: i64,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Init {
+    /// The table, as in SQL: table, schema.table, or '"Table"' if it has capitals
+    #[arg(value_name = "TABLE")]
+    pub table: String,
+    /// Write the files: NAME.sql and NAME.json beside the configuration, and the collection at its end
+    ///
+    /// A file that is there is never overwritten: then nothing is written at all.
+    #[arg(long)]
+    pub write: bool,
+    /// What the collection, its files and its index are called; without it, as the table
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// What the view is called, as in SQL; without it, TABLE_document
+    #[arg(long, value_name = "VIEW")]
+    pub view: Option<String>,
+    /// The column that the trigger keeps the document's version in
+    #[arg(long, value_name = "COLUMN")]
+    pub revision: Option<String>,
     /// As JSON
     #[arg(long)]
     pub json: bool,

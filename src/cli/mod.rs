@@ -8,6 +8,7 @@ mod dead;
 mod detach;
 mod doctor;
 mod explain;
+mod init;
 mod journal;
 mod log;
 mod migrate;
@@ -75,6 +76,7 @@ pub fn main() -> ExitCode {
 
 async fn run(args: Args) -> anyhow::Result<End> {
     match &args.command {
+        Command::Init(options) => init::run(&args, options).await,
         Command::Migrate(options) => migrate::run(&args, options).await,
         Command::Detach(options) => detach::run(&args, options).await,
         Command::Worker(options) => worker::run(&args, options).await,

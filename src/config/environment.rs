@@ -38,6 +38,11 @@ impl Environment {
         Environment::from_lookup(|name| env::var(name).ok(), tls)
     }
 
+    /// The address of Postgres alone, for what needs no Elasticsearch.
+    pub(crate) fn database_from_process(tls: Tls) -> Result<DatabaseUrl, Error> {
+        database_url::read(&Variables(|name: &str| env::var(name).ok()), tls)
+    }
+
     /// The same from anything that can look a name up.
     pub fn from_lookup(get: impl Fn(&str) -> Option<String>, tls: Tls) -> Result<Environment, Error> {
         let variables = Variables(get);

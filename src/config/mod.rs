@@ -38,6 +38,8 @@ pub use error::Error;
 pub use secret::Secret;
 pub use worker::Worker;
 
+pub(crate) use names::FLAGS;
+
 use error::Fault;
 use section::{Key, Section, Source};
 

@@ -96,7 +96,7 @@ fn one_place_each_for_transactions_metrics_printing_and_raising_the_sequence() {
 }
 
 /// The parts from the bottom up. Each may name those before it and none behind it: so there is no cycle, and a call goes down.
-const ORDER: [&str; 38] = [
+const ORDER: [&str; 39] = [
     // the ground
     "crash",
     "host",
@@ -110,6 +110,7 @@ const ORDER: [&str; 38] = [
     "heartbeat",
     "job",
     "collection",
+    "init",
     // the heart
     "compare",
     "look",

@@ -1,0 +1,120 @@
+//! Rows one step away: those that the row refers to, those that refer to it, and those that a table between joins to it. Pure.
+
+mod children;
+mod parents;
+
+pub(super) use children::children;
+pub(super) use parents::parents;
+
+use super::draft::{LeftOut, Touch, Unwatched};
+use super::facts::{Column, Facts, ForeignKey, Relation};
+use super::field::{self, Chosen, Field};
+use super::kind::Sort;
+use super::suspect;
+
+/// A related table in the document.
+pub(super) struct Related {
+    pub field: Field,
+    pub touch: Touch,
+    pub unwatched: Option<Unwatched>,
+    /// Columns of the table itself that it is found by.
+    pub reads: Vec<String>,
+}
+
+/// What a table came to: in the document, or why not.
+pub(super) type Judged = Result<Related, LeftOut>;
+
+/// A child with more columns than this is better chosen by hand.
+const COLUMNS: usize = 8;
+/// Enough to know a parent by.
+const LABELS: usize = 4;
+
+/// Why changes of a related table could not be followed, or its rows not be read.
+fn unfit(related: &Relation) -> Option<&'static str> {
+    if let Some(why) = suspect::secret_table(&related.name) {
+        return Some(why);
+    }
+    match (related.kind.as_str(), related.persistence.as_str()) {
+        _ if related.row_security => Some("has row security, and a hidden row would make the look fail"),
+        _ if related.inherits || related.partition_of.is_some() => Some("inherits or is a partition, and its changes cannot be followed"),
+        ("p", _) => Some("is partitioned, and its changes cannot be followed yet"),
+        ("r", "p") => None,
+        _ => Some("is not a plain table that survives a crash"),
+    }
+}
+
+/// By which pair of columns of a foreign key a change finds the rows: a value of the related column, and the table's own column that has
+/// it. Of several columns one is enough: what it finds is too much at times, and never too little.
+fn way_back<'a>(table: &Relation, own: &'a [String], theirs: &'a [String]) -> Option<(&'a String, &'a String)> {
+    let rank = |(own, _): &(&String, &String)| (table.is_unique(&[(*own).clone()]), table.finds(own));
+    let fits = |(own, theirs): &(&String, &String)| !own.contains('=') && !own.contains("$f$") && !theirs.contains("$f$");
+    own.iter().zip(theirs).filter(fits).max_by_key(rank)
+}
+
+/// The columns that rows of a related table are known by: names and titles, or else the first that are text.
+fn labels(related: &Relation) -> Vec<Chosen<'_>> {
+    let texts = || plain(related, &[]).filter(|chosen| matches!(chosen.shown.sort, Sort::Words | Sort::Whole) && !chosen.column.is_array);
+    let named: Vec<Chosen> = texts().filter(|chosen| suspect::is_label(chosen.column)).take(LABELS).collect();
+    if named.is_empty() { texts().filter(|chosen| chosen.column.base != "uuid").take(LABELS / 2).collect() } else { named }
+}
+
+/// The columns of a related table that fit into a document, without those named.
+fn plain<'a>(related: &'a Relation, without: &'a [String]) -> impl Iterator<Item = Chosen<'a>> {
+    let fits = |column: &&Column| {
+        !column.is_generated
+            && !without.contains(&column.name)
+            && !column.description.starts_with("catchword")
+            && suspect::soft_delete(column, "r").is_none()
+            // a time of writing would make every update of the related row a change of the document
+            && suspect::period_rank(column).is_none()
+    };
+    let refers = related.primary_key();
+    related
+        .columns
+        .iter()
+        .filter(fits)
+        .filter_map(|column| field::choose(column, refers.contains(&column.name)).ok())
+        .filter(|chosen| chosen.shown.sort != Sort::Kept)
+}
+
+/// The join of a related row to the row of the view, in SQL.
+fn joined(from: &Relation, columns: &[String], alias: &str, to: &Relation, referred: &[String], other: &str) -> String {
+    let quoted = |relation: &Relation, name: &String| relation.column(name).map_or_else(|| name.clone(), |column| column.quoted.clone());
+    let pairs = columns.iter().zip(referred).map(|(one, two)| format!("{alias}.{} = {other}.{}", quoted(from, one), quoted(to, two)));
+    pairs.collect::<Vec<_>>().join(" and ")
+}
+
+/// The columns to list in `watch`: those that are read, without the one that is always compared. None where there is no primary key,
+/// by which the old and the new row are told to be the same.
+fn watch(related: &Relation, reads: impl IntoIterator<Item = String>, column: &str) -> Vec<String> {
+    if related.primary_key().is_empty() {
+        return Vec::new();
+    }
+    let reads: std::collections::BTreeSet<String> = reads.into_iter().filter(|name| name != column).collect();
+    related.columns.iter().map(|column| column.name.clone()).filter(|name| reads.contains(name)).collect()
+}
+
+/// Each foreign key once: the same columns may have two.
+fn distinct(keys: &[ForeignKey]) -> Vec<&ForeignKey> {
+    let mut found: Vec<&ForeignKey> = Vec::new();
+    for key in keys {
+        if !found.iter().any(|other| (other.relation, other.refers_to, &other.columns) == (key.relation, key.refers_to, &key.columns)) {
+            found.push(key);
+        }
+    }
+    found
+}
+
+fn left_out(related: &Relation, why: impl Into<String>) -> LeftOut {
+    LeftOut { what: related.shown(), why: why.into() }
+}
+
+fn relation(facts: &Facts, id: i64) -> Option<&Relation> {
+    facts.relations.get(&id)
+}
+
+/// What makes a column's look-ups quick, for whoever has to do it.
+fn index_command(table: &Relation, column: &str) -> String {
+    let quoted = table.column(column).map_or(column, |column| &column.quoted);
+    format!("create index concurrently on {} ({quoted})", table.shown())
+}

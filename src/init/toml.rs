@@ -1,0 +1,120 @@
+//! The `[[collection]]`. Pure.
+
+use std::fmt::Write;
+
+use super::draft::Draft;
+use crate::printable::printable;
+
+pub(super) fn text(draft: &Draft, mapping: &str) -> String {
+    let mut text =
+        format!("# {}: what `catchword init` chose; change it as you like, then catchword migrate.\n[[collection]]\n", draft.collection);
+    let mut line = |comment: &str, setting: String| {
+        for comment in comment.lines() {
+            _ = writeln!(text, "# {}", printable(comment));
+        }
+        _ = writeln!(text, "{setting}");
+    };
+    line("", format!("name = {}", quoted(&draft.collection)));
+    line("", format!("table = {}", quoted(&draft.table)));
+    match draft.key.as_slice() {
+        [only] => line(draft.key_why, format!("key = {}", quoted(&only.name))),
+        several => line(draft.key_why, format!("key = {}", list(several.iter().map(|column| &column.name)))),
+    }
+    if draft.revision.name != "catchword_revision" {
+        line("the column that the trigger keeps the document's version in", format!("revision = {}", quoted(&draft.revision.name)));
+    }
+    line("returns the key, the revision and the document of each row that is to be found", format!("view = {}", quoted(&draft.view)));
+    line(
+        "text is found by its words, and whole as FIELD.keyword up to 256 letters; keyword is found whole.\n\
+         Another type of a field: change it there, catchword rebuild. One more: there, catchword migrate; then in the view",
+        format!("mapping = {}", quoted(mapping)),
+    );
+    if !draft.scopes.is_empty() {
+        let flags: Vec<String> = draft.scopes.iter().map(|(name, _)| format!("--{name} X")).collect();
+        let scopes: Vec<String> = draft.scopes.iter().map(|(name, column)| format!("{name} = {}", quoted(column))).collect();
+        line(
+            &format!("catchword reindex {}; an index begins with each of these columns", flags.join(" | ")),
+            format!("scopes = {{ {} }}", scopes.join(", ")),
+        );
+    }
+    if let Some((period, has_index)) = &draft.period {
+        let small = if *has_index { "" } else { "; when the table grows, the column needs an index" };
+        line(&format!("catchword reindex --between A B{small}"), format!("period = {}", quoted(period)));
+    }
+    if !draft.touches.is_empty() {
+        line(
+            "A change of these tables reaches the documents that show it: rows whose row_column has the changed column.\n\
+             With watch only a change of these columns counts, and of the column itself; without, every update",
+            touches(draft),
+        );
+    }
+    if !draft.unwatched.is_empty() {
+        let why: Vec<String> = draft
+            .unwatched
+            .iter()
+            .map(|far| format!("{}: two steps away, by {}, whose own changes are followed", far.table, far.between))
+            .collect();
+        line(
+            &format!(
+                "Documents may be older than these tables. After a change of one: catchword reindex {} --all --anew\n{}",
+                draft.collection,
+                why.join("\n")
+            ),
+            format!("unwatched = {}", list(draft.unwatched.iter().map(|far| &far.table))),
+        );
+    }
+    if let Some(watch) = &draft.watch {
+        line(
+            "the columns that the view reads: an update that changes none of them schedules nothing",
+            format!("watch = {}", list(watch.iter())),
+        );
+    }
+    line("Where nobody writes by store_and_schedule, jobs need not wait for it: delay = \"0s\"", String::new());
+    text.truncate(text.trim_end().len());
+    text + "\n"
+}
+
+fn touches(draft: &Draft) -> String {
+    let mut text = String::from("touches = [\n");
+    for touch in &draft.touches {
+        let watch = if touch.watch.is_empty() { String::new() } else { format!(", watch = {}", list(touch.watch.iter())) };
+        let (table, column, row_column) = (quoted(&touch.table), quoted(&touch.column), quoted(&touch.row_column));
+        let why = printable(&touch.why);
+        _ = writeln!(text, "  # {why}\n  {{ table = {table}, column = {column}, row_column = {row_column}{watch} }},");
+    }
+    text + "]"
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    format!("[{}]", names.map(|name| quoted(name)).collect::<Vec<_>>().join(", "))
+}
+
+/// A text in TOML. One with double quotes is easier to read between single ones.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| !c.is_control() && c != '\'';
+    if text.contains(['"', '\\']) && text.chars().all(is_plain) {
+        return format!("'{text}'");
+    }
+    let mut written = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => written.extend(['\\', c]),
+            c if c.is_control() => _ = write!(written, "\\u{:04X}", u32::from(c)),
+            c => written.push(c),
+        }
+    }
+    written + "\""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_name_comes_back_as_it_was() {
+        for name in ["plain", r#""Order""#, r#"it's "so""#, "a\\b", "a\nb\u{7f}", "größe"] {
+            let read: toml::Table = toml::from_str(&format!("x = {}", quoted(name))).unwrap();
+            assert_eq!(read["x"].as_str(), Some(name));
+        }
+    }
+}
