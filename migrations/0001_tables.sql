@@ -100,7 +100,9 @@ comment on table  catchword.job is 'standing demands: look at this key until bot
 comment on column catchword.job.id is 'breaks ties in the walk';
 comment on column catchword.job.name is 'index: look at one key; touch: a row of a related table changed';
 comment on column catchword.job.collection is 'the collection the key belongs to';
-comment on column catchword.job.key is 'index: canonical text of the key; touch: row_column=value, or =key';
+comment on column catchword.job.key
+  is 'index: canonical text of the key; touch: row_column=value, =key, #entry=value (or a list of values) where no '
+     'single column names the rows, !table=error where the values could not be told';
 comment on column catchword.job.enqueued_at is 'sorts the walk within a priority; a bulk spaces it by a microsecond';
 comment on column catchword.job.scheduled_at is 'due from here on; lag is measured from it';
 comment on column catchword.job.expires_at is 'from here on: counted as expired, and buried if it was refused before';

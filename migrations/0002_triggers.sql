@@ -183,58 +183,144 @@ comment on function catchword.deleted_template
 
 -- A related table: a job for each changed value, and nothing else; the worker finds the rows after the commit. Values
 -- travel as text. The settings are the same for every writer, and the worker's: 01/02/2026 is one day.
-create function catchword.touch_template() returns text
+--
+-- Nothing here can fail the write. The values are gathered in a block that catches errors, and written behind it: so
+-- the block costs no transaction number. If they cannot be told, because a column is gone or an expression of the
+-- configuration fails, a touch says so instead. The worker refuses that one with its error, and it becomes a dead
+-- letter. One of them is enough for as long as it is open.
+create function catchword.touch_end() returns text
 language sql immutable set search_path = pg_catalog, pg_temp
+return $t$
+  insert into catchword.job (name, collection, key, priority, tag, traceparent)
+  select {touch} from unnest(changed) as c (v);
+  if problem is not null then
+    problem := {related_text} || '=' || lower(tg_op) || ': ' || left(problem, 200);
+    insert into catchword.job (name, collection, key, priority, tag, traceparent)
+    select 'touch', {collection}, '!' || problem, {live}, {tag}, {traceparent}
+     where not ({read_committed} and exists (
+             select from catchword.job j
+              where j.name = 'touch' and j.collection = {collection} and j.key = '!' || problem));
+  end if;
+  return null;
+end $f$$t$;
+comment on function catchword.touch_end
+  is 'schedules the touches that a trigger gathered; or one that says why it could not';
+
+create function catchword.touch_template() returns text
+language sql stable set search_path = pg_catalog, pg_temp
+return $t$create or replace function {touch_function}() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp {join_by_hash}
+set datestyle = 'ISO, YMD' set intervalstyle = 'postgres' set timezone = 'UTC' set bytea_output = 'hex'
+set extra_float_digits = 3 set lc_monetary = 'C' as $f$
+#variable_conflict use_column
+declare
+  changed text[];
+  problem text;
+begin
+  if tg_op = 'TRUNCATE' and not {read_committed} then
+    raise exception using errcode = 'CW001',
+      message = 'truncate of a table that catchword watches needs read committed',
+      hint = 'use delete, or begin the transaction with: isolation level read committed';
+  end if;
+
+  begin
+    if tg_op = 'TRUNCATE' then
+      changed := array(select c.v from (select {value} from only {related} r{elements}) as c (v)
+                        where c.v is not null group by c.v);
+    elsif tg_op = 'INSERT' then
+      -- under a foreign key nobody can have referred to a row before it was there
+      if {insert_matters} then
+        changed := array(select c.v from (select {value} from new_rows r{elements}) as c (v)
+                          where c.v is not null group by c.v);
+      end if;
+    elsif tg_op = 'DELETE' then
+      changed := array(select c.v from (select {value} from old_rows r{elements}) as c (v)
+                        where c.v is not null group by c.v);
+    else
+      begin
+        if {is_watched} then
+          -- old and new rows meet by their primary key; one whose watched columns have the same bytes touches nothing
+          changed := array(
+            select c.v from (
+              select {value} from old_rows r{elements}
+               where not exists (select from new_rows n where {same_as_new})
+              union
+              select {value} from new_rows r{elements}
+               where not exists (select from old_rows o where {same_as_old})) as c (v)
+             where c.v is not null);
+        end if;
+      exception when others then
+        -- what cannot be compared counts as changed
+        changed := null;
+      end;
+      if changed is null then
+        changed := array(
+          select c.v from (
+            select {value} from old_rows r{elements} union select {value} from new_rows r{elements}) as c (v)
+           where c.v is not null);
+      end if;
+    end if;
+  exception when others then
+    get stacked diagnostics problem = message_text;
+    changed := null;
+  end;
+$t$ || catchword.touch_end();
+comment on function catchword.touch_template is 'schedules a touch for each value that changed in a related table';
+
+-- A related table that is partitioned: triggers of a statement see only what names their own table, those of a row are
+-- made for each partition by Postgres itself, also for later ones. A truncate has none, so each partition gets one.
+create function catchword.touch_row_template() returns text
+language sql stable set search_path = pg_catalog, pg_temp
 return $t$create or replace function {touch_function}() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 set datestyle = 'ISO, YMD' set intervalstyle = 'postgres' set timezone = 'UTC' set bytea_output = 'hex'
 set extra_float_digits = 3 set lc_monetary = 'C' as $f$
-#variable_conflict use_variable
+#variable_conflict use_column
+declare
+  changed text[];
+  problem text;
 begin
-  if tg_op = 'TRUNCATE' then
-    if not {read_committed} then
-      raise exception using errcode = 'CW001',
-        message = 'truncate of a table that catchword watches needs read committed',
-        hint = 'use delete, or begin the transaction with: isolation level read committed';
-    end if;
-    insert into catchword.job (name, collection, key, priority, tag, traceparent)
-    select {touch} from (select r.{column}::text from only {related} r group by 1) as changed (v) where v is not null;
-
-  elsif tg_op = 'INSERT' then
-    -- under a foreign key nobody can have referred to a row before it was there
-    if {insert_matters} then
-      insert into catchword.job (name, collection, key, priority, tag, traceparent)
-      select {touch} from (select r.{column}::text from new_rows r group by 1) as changed (v) where v is not null;
-    end if;
-
-  elsif tg_op = 'DELETE' then
-    insert into catchword.job (name, collection, key, priority, tag, traceparent)
-    select {touch} from (select r.{column}::text from old_rows r group by 1) as changed (v) where v is not null;
-
-  else
-    if {is_watched} then
-      begin
-        -- old and new rows meet by their primary key; one whose watched columns have the same bytes touches nothing
-        insert into catchword.job (name, collection, key, priority, tag, traceparent)
-        select {touch} from (
-          select v from (select o.{column}::text, n.{column}::text from old_rows o full join new_rows n on {same_row}
-                          where record_image_ne(row({old_watched}), row({new_watched}))) as pair (before, after),
-                 lateral (values (before), (after)) as sides (v) group by v) as changed (v)
-         where v is not null;
-        return null;
-      exception when others then
-        -- what cannot be compared counts as changed: a column that was renamed or retyped must not fail the write
-        null;
-      end;
-    end if;
-    insert into catchword.job (name, collection, key, priority, tag, traceparent)
-    select {touch} from (
-      select r.{column}::text from old_rows r union select r.{column}::text from new_rows r) as changed (v)
-     where v is not null;
+  if tg_op = 'TRUNCATE' and not {read_committed} then
+    raise exception using errcode = 'CW001',
+      message = 'truncate of a table that catchword watches needs read committed',
+      hint = 'use delete, or begin the transaction with: isolation level read committed';
   end if;
-  return null;
-end $f$$t$;
-comment on function catchword.touch_template is 'schedules a touch for each value that changed in a related table';
+
+  begin
+    if tg_op = 'TRUNCATE' then
+      execute format({emptied}, tg_table_schema, tg_table_name) into changed;
+    elsif tg_op = 'INSERT' then
+      -- under a foreign key nobody can have referred to a row before it was there
+      if {insert_matters} then
+        changed := array(select c.v from (select {value} from (select new.*) as r{elements}) as c (v)
+                          where c.v is not null group by c.v);
+      end if;
+    elsif tg_op = 'DELETE' then
+      changed := array(select c.v from (select {value} from (select old.*) as r{elements}) as c (v)
+                        where c.v is not null group by c.v);
+    else
+      begin
+        if {is_watched} and record_image_eq(row({old_watched}), row({new_watched})) then
+          changed := '{}';
+        end if;
+      exception when others then
+        -- what cannot be compared counts as changed
+        changed := null;
+      end;
+      if changed is null then
+        changed := array(
+          select c.v from (select {value} from (select old.*) as r{elements}
+                           union select {value} from (select new.*) as r{elements}) as c (v)
+           where c.v is not null);
+      end if;
+    end if;
+  exception when others then
+    get stacked diagnostics problem = message_text;
+    changed := null;
+  end;
+$t$ || catchword.touch_end();
+comment on function catchword.touch_row_template
+  is 'the same for a related table that is partitioned: a touch for each row';
 
 -- Several collections may be on one table, so a trigger's name has the collection's in it: 63 bytes at most, which is
 -- what Postgres keeps. The one that draws the number sorts behind the application's own.
@@ -296,72 +382,270 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.trigger_names is 'what the names in the templates stand for, of one collection';
 
+-- A setting that is one name or a list of them.
+create function catchword.names_in(p_said jsonb) returns text[]
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select case jsonb_typeof(p_said) when 'array' then array(select jsonb_array_elements_text(p_said))
+                                   when 'string' then array[p_said #>> '{}'] else '{}' end
+$$;
+comment on function catchword.names_in is 'the names of a setting that is one name or a list of names';
+
+-- How a touch names the column that its rows are found by: never with a sign that means something in a touch's key.
+create function catchword.relation_of(p_column text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select replace(replace(replace(replace(p_column, '%', '%25'), '=', '%3D'), '#', '%23'), '!', '%21')
+$$;
+comment on function catchword.relation_of is 'a column''s name as it stands in the key of a touch';
+
+create function catchword.column_of(p_relation text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select replace(replace(replace(replace(p_relation, '%21', '!'), '%23', '#'), '%3D', '='), '%25', '%')
+$$;
+comment on function catchword.column_of is 'the column that the key of a touch names';
+
+create function catchword.element_type(p_type oid) returns oid
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  with recursive base (oid, typbasetype, typelem, is_array) as (
+    select t.oid, t.typbasetype, t.typelem, t.typsubscript = 'array_subscript_handler'::regproc
+      from pg_type t where t.oid = p_type
+    union all
+    select t.oid, t.typbasetype, t.typelem, t.typsubscript = 'array_subscript_handler'::regproc
+      from base b join pg_type t on t.oid = b.typbasetype
+  )
+  select typelem from base where typbasetype = 0 and is_array
+$$;
+comment on function catchword.element_type is 'the type of the elements of an array; null: it is no array';
+
+create function catchword.primary_key(p_relation regclass) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select array(select a.attname::text
+                 from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey)
+                where i.indrelid = p_relation and i.indisprimary order by a.attnum)
+$$;
+comment on function catchword.primary_key is 'the columns of a table''s primary key; none: it has none';
+
+-- No such key where a value is an array, or an expression: then nobody holds its elements to anything.
 create function catchword.foreign_key(p_source regclass, p_touch jsonb) returns name
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select k.conname from pg_constraint k
-    join pg_attribute mine on mine.attrelid = p_source and mine.attname = p_touch ->> 'row_column'
-                          and k.conkey = array[mine.attnum]
-    join pg_attribute theirs on theirs.attrelid = k.confrelid and theirs.attname = p_touch ->> 'column'
-                            and k.confkey = array[theirs.attnum]
-   where k.contype = 'f' and k.convalidated and k.conrelid = p_source and k.confrelid = to_regclass(p_touch ->> 'table')
+   where p_touch ? 'column' and p_touch ? 'row_column'
+     and k.contype = 'f' and k.convalidated and k.conrelid = p_source and k.confrelid = to_regclass(p_touch ->> 'table')
+     and cardinality(k.conkey) = cardinality(catchword.names_in(p_touch -> 'column'))
+     and not exists (
+       select from unnest(catchword.names_in(p_touch -> 'row_column'), catchword.names_in(p_touch -> 'column')
+                         ) as said (mine, theirs)
+        where not exists (
+          select from unnest(k.conkey, k.confkey) as held (mine, theirs)
+            join pg_attribute m on m.attrelid = k.conrelid and m.attnum = held.mine and m.attname = said.mine
+            join pg_attribute t on t.attrelid = k.confrelid and t.attnum = held.theirs and t.attname = said.theirs
+           where catchword.element_type(m.atttypid) is null))
    order by k.conname limit 1
 $$;
 comment on function catchword.foreign_key
   is 'the foreign key that holds the rows of a table to the rows of a related one; null: there is none';
 
-create function catchword.resolve_touches(p_source regclass, p_touches jsonb, p_path text) returns jsonb
-language sql stable set search_path = pg_catalog, pg_temp as $$
-  select coalesce(jsonb_agg(touch || jsonb_strip_nulls(
-                    jsonb_build_object('foreign_key', catchword.foreign_key(p_source, touch))) order by n), '[]')
+-- What Postgres makes of an expression over a row. It is tried as a check of a table that is made and dropped: so it
+-- is an expression and no query, and every name in it is written out.
+create function catchword.read_expression(
+  p_related regclass, p_value text, out expression text, out type oid, out columns text[]
+)
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  execute format('create table catchword.trial (like %s, constraint trial check ((%s' || chr(10) || ') is null))',
+                 catchword.full_name(p_related), p_value);
+  select (regexp_match(pg_get_expr(k.conbin, k.conrelid), '^\((.*) IS NULL\)$'))[1],
+         array(select a.attname::text from pg_attribute a where a.attrelid = k.conrelid and a.attnum = any(k.conkey)
+                order by a.attnum)
+    into expression, columns
+    from pg_constraint k where k.conrelid = 'catchword.trial'::regclass and k.conname = 'trial';
+  execute format('create view catchword.trial_view as select (%s) as v from catchword.trial', expression);
+  select a.atttypid into type from pg_attribute a
+   where a.attrelid = 'catchword.trial_view'::regclass and a.attname = 'v';
+  drop view catchword.trial_view;
+  drop table catchword.trial;
+end $$;
+comment on function catchword.read_expression
+  is 'an expression over the rows of a table as Postgres writes it, its type, and the columns that it reads';
+
+-- A query from values to keys, as Postgres writes it: every name with its schema, looked up by the caller's path once
+-- and never again. `$1` is then the text of the values in their own type; of several columns, a touch has a list.
+create function catchword.read_query(p_keys text, p_types text[], p_key_types text[], p_path text) returns text
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  statement constant text := format(
+    'create function catchword.trial(%s) returns table (%s) language sql stable begin atomic select * from (%s'
+    || chr(10) || ') as q; end',
+    (select string_agg(format('catchword_%s %s[]', n, t), ', ' order by n)
+       from unnest(p_types) with ordinality as types (t, n)),
+    (select string_agg(format('k%s %s', n, t), ', ' order by n)
+       from unnest(p_key_types) with ordinality as types (t, n)),
+    rtrim(p_keys, E' \t\n;'));
+  given constant text[] := case cardinality(p_types)
+    when 1 then array[format('($1::text[]::%s[])', p_types[1])]
+    else array(select format('(array(select (e::jsonb ->> %s)::%s from unnest($1::text[]) as e))', n - 1, t)
+                 from unnest(p_types) with ordinality as types (t, n)) end;
+  body text;
+  tree text;
+begin
+  perform set_config('search_path', p_path, true);
+  execute statement;
+  perform pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+  select pg_get_function_sqlbody(p.oid), p.prosqlbody::text into body, tree
+    from pg_proc p where p.pronamespace = 'catchword'::regnamespace and p.proname = 'trial';
+  drop function catchword.trial;
+  if position('{ROWMARKCLAUSE ' in tree) > 0 then
+    raise exception 'it locks rows';
+  elsif position(':paramid 1 ' in tree) = 0 then
+    raise exception 'it does not read $1, the values that changed';
+  end if;
+  body := regexp_replace(body, '^BEGIN ATOMIC\s+(.*);\s+END$', '\1');
+  -- in the key's own types, by which keys are sorted and compared
+  body := format('select %s from (%s) as c (%s)',
+                 (select string_agg(format('c.k%s::%s', n, t), ', ' order by n)
+                    from unnest(p_key_types) with ordinality as types (t, n)), body,
+                 (select string_agg('k' || n, ', ' order by n) from generate_subscripts(p_key_types, 1) as n));
+  -- a parameter is written by its name; a text may have such a word in it, too
+  return (select string_agg(coalesce(given[m[2]::integer], m[1]), '' order by n)
+            from regexp_matches(body, $re$('(?:[^']|'')*'|"(?:[^"]|"")*"|(?:trial\.)?\mcatchword_([0-9]+)\M|.)$re$, 'g')
+                 with ordinality as pieces (m, n));
+end $$;
+comment on function catchword.read_query
+  is 'a query from values to keys as Postgres writes it; refuses what is not one';
+
+-- What is made of an entry of `touches`, whose table is written out already.
+create function catchword.make_touch(p_source regclass, p_key name[], p_touch jsonb, p_path text) returns jsonb
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  related constant regclass := to_regclass(p_touch ->> 'table');
+  names constant text[] := catchword.names_in(p_touch -> 'column');
+  expressions text[];
+  types oid[];
+  columns text[];
+  type_names text[];
+  query text;
+begin
+  if p_touch ? 'value' then
+    select array[e.expression], array[e.type], e.columns into expressions, types, columns
+      from catchword.read_expression(related, p_touch ->> 'value') as e;
+  else
+    select array_agg(catchword.quoted(said.name) order by said.n), array_agg(a.atttypid order by said.n)
+      into expressions, types
+      from unnest(names) with ordinality as said (name, n)
+      join pg_attribute a on a.attrelid = related and a.attname = said.name and a.attnum > 0 and not a.attisdropped;
+    columns := names;
+  end if;
+  -- -1 and not null: a null would make "character" of char(20), and that cuts a value to its first letter
+  type_names := array(select format_type(coalesce(catchword.element_type(t), t), -1)
+                        from unnest(types) with ordinality as e (t, n) order by n);
+  if p_touch ? 'keys' then
+    query := catchword.read_query(p_touch ->> 'keys', type_names, catchword.key_types(p_source, p_key), p_path);
+  end if;
+  return jsonb_strip_nulls(jsonb_build_object(
+    'expressions', expressions, 'types', type_names, 'columns', columns, 'query', query,
+    'elements', case when catchword.element_type(types[1]) is not null then true end,
+    -- where rows cannot be found by one column alone
+    'entry', case when query is not null or cardinality(names) > 1
+                  then left(md5((p_touch - 'watch')::text), 8) end,
+    'partitions', (select jsonb_agg(catchword.full_name(p.relid) order by p.level, catchword.full_name(p.relid))
+                     from pg_partition_tree(related) as p
+                    where (select relkind from pg_class where oid = related) = 'p')));
+end $$;
+comment on function catchword.make_touch
+  is 'what Postgres makes of an entry of touches: expressions and their types, the query, a name for it, partitions';
+
+create function catchword.resolve_touches(p_source regclass, p_key name[], p_touches jsonb, p_path text) returns jsonb
+language sql set search_path = pg_catalog, pg_temp as $$
+  select coalesce(jsonb_agg(touch || jsonb_strip_nulls(jsonb_build_object(
+                    'foreign_key', catchword.foreign_key(p_source, touch),
+                    'made', catchword.make_touch(p_source, p_key, touch, p_path))) order by n), '[]')
     from (select jsonb_set(t, '{table}', to_jsonb(catchword.full_name(catchword.named(t ->> 'table', p_path)))), n
             from jsonb_array_elements(p_touches) with ordinality as e (t, n)) as resolved (touch, n)
    where touch is not null
 $$;
 comment on function catchword.resolve_touches
-  is 'the same touches, each with the full name of its table and the foreign key that leads there';
+  is 'the same touches, each with the full name of its table, the foreign key that leads there, and what is made of it';
 
 -- Of the touch with the number n, as `resolve_touches` wrote it.
 create function catchword.touch_names(p_names jsonb, p_collection text, p_touch jsonb, p_n bigint) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select p_names || jsonb_build_object(
     'related', p_touch ->> 'table',
-    'column', catchword.quoted(p_touch ->> 'column'),
+    'related_text', quote_literal(p_touch ->> 'table'),
+    'value', v.value,
+    'elements', v.elements,
+    'emptied', quote_literal(format(
+      'select array(select c.v from (select %s from %%I.%%I r%s) as c (v) where c.v is not null group by c.v)',
+      replace(v.value, '%', '%%'), replace(v.elements, '%', '%%'))),
     'touch_function', format('catchword.%I', p_collection || '_touch_' || p_n),
     'insert_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_insert'),
     'update_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_update'),
     'delete_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_delete'),
     'truncate_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_truncate'),
-    'touch', format('''touch'', %L, %L || v, %s, %s, %s', p_collection, (p_touch ->> 'row_column') || '=',
+    'touch', format('''touch'', %L, %L || c.v, %s, %s, %s', p_collection,
+                    coalesce('#' || (made ->> 'entry'), catchword.relation_of(p_touch ->> 'row_column')) || '=',
                     p_names ->> 'live', p_names ->> 'tag', p_names ->> 'traceparent'),
     'insert_matters', not p_touch ? 'foreign_key',
     'is_watched', p_touch ? 'watch',
-    'same_row', coalesce(same.row, 'false'),
-    'new_watched', w.new_watched,
-    'old_watched', w.old_watched)
-    from (select string_agg(format('n.%1$s %2$s o.%1$s', catchword.quoted(a.attname), catchword.equality(a.atttypid)),
-                            ' and ' order by a.attnum)
-            from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey)
-           where i.indrelid = to_regclass(p_touch ->> 'table') and i.indisprimary) as same (row),
-         (select string_agg('n.' || catchword.quoted(name), ', ' order by name),
-                 string_agg('o.' || catchword.quoted(name), ', ' order by name)
-            from (select jsonb_array_elements_text(p_touch -> 'watch') union select p_touch ->> 'column') as t (name)
-         ) as w (new_watched, old_watched)
+    'join_by_hash', case when p_touch ? 'watch' then 'set enable_nestloop = off' else '' end,
+    'same_as_new', coalesce(same.as_new || format(' and record_image_eq(row(%s), row(%s))', w.r, w.n), 'false'),
+    'same_as_old', coalesce(same.as_old || format(' and record_image_eq(row(%s), row(%s))', w.r, w.o), 'false'),
+    'new_watched', w.new,
+    'old_watched', w.old)
+    from (select p_touch -> 'made') as m (made),
+         lateral (
+           select case when made ? 'elements' then 'e.v::text'
+                       when jsonb_array_length(made -> 'expressions') = 1
+                       then format('(%s)::text', made -> 'expressions' ->> 0)
+                       else (select format('case when %s then jsonb_build_array(%s)::text end',
+                                           string_agg(e || ' is not null', ' and ' order by n),
+                                           string_agg(e || '::text', ', ' order by n))
+                               from jsonb_array_elements_text(made -> 'expressions') with ordinality as x (e, n)) end,
+                  case when made ? 'elements'
+                       then format(', lateral unnest(%s) as e (v)', made -> 'expressions' ->> 0) else '' end
+         ) as v (value, elements),
+         (select string_agg(format('r.%1$s %2$s n.%1$s', key.name, key.equals), ' and ' order by key.attnum),
+                 string_agg(format('r.%1$s %2$s o.%1$s', key.name, key.equals), ' and ' order by key.attnum)
+            from (select catchword.quoted(a.attname), catchword.equality(a.atttypid), a.attnum
+                    from pg_attribute a
+                   where a.attrelid = to_regclass(p_touch ->> 'table')
+                     and a.attname = any(catchword.primary_key(a.attrelid))
+                 ) as key (name, equals, attnum)) as same (as_new, as_old),
+         (select string_agg('r.' || name, ', ' order by name), string_agg('n.' || name, ', ' order by name),
+                 string_agg('o.' || name, ', ' order by name), string_agg('new.' || name, ', ' order by name),
+                 string_agg('old.' || name, ', ' order by name)
+            from (select catchword.quoted(jsonb_array_elements_text(p_touch -> 'watch'))
+                  union select catchword.quoted(jsonb_array_elements_text(p_touch -> 'made' -> 'columns'))
+                  -- another key is another row
+                  union select catchword.quoted(unnest(catchword.primary_key(to_regclass(p_touch ->> 'table'))))
+                 ) as t (name)
+         ) as w (r, n, o, new, old)
 $$;
 comment on function catchword.touch_names is 'what the names in the templates stand for, of one related table';
 
-create function catchword.touch_statements(p_names jsonb) returns setof text
+create function catchword.touch_statements(p_names jsonb, p_partitions jsonb) returns setof text
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select catchword.fill(template, p_names) from (values
-    (1, catchword.touch_template()),
-    (2, 'create or replace trigger {insert_trigger} after insert on {related}
+    (1, false, catchword.touch_template()),
+    (2, false, 'create or replace trigger {insert_trigger} after insert on {related}
   referencing new table as new_rows for each statement execute function {touch_function}()'),
-    (3, 'create or replace trigger {update_trigger} after update on {related}
+    (3, false, 'create or replace trigger {update_trigger} after update on {related}
   referencing old table as old_rows new table as new_rows for each statement execute function {touch_function}()'),
-    (4, 'create or replace trigger {delete_trigger} after delete on {related}
+    (4, false, 'create or replace trigger {delete_trigger} after delete on {related}
   referencing old table as old_rows for each statement execute function {touch_function}()'),
-    (5, 'create or replace trigger {truncate_trigger} before truncate on {related}
-  for each statement execute function {touch_function}()')) as statements (n, template)
-   order by n
+    (5, false, 'create or replace trigger {truncate_trigger} before truncate on {related}
+  for each statement execute function {touch_function}()'),
+    (1, true, catchword.touch_row_template()),
+    (2, true, 'create or replace trigger {insert_trigger} after insert on {related}
+  for each row execute function {touch_function}()'),
+    (3, true, 'create or replace trigger {update_trigger} after update on {related}
+  for each row execute function {touch_function}()'),
+    (4, true, 'create or replace trigger {delete_trigger} after delete on {related}
+  for each row execute function {touch_function}()')) as statements (n, partitioned, template)
+   where partitioned = (p_partitions is not null)
+  union all
+  select catchword.fill('create or replace trigger {truncate_trigger} before truncate on {partition}
+  for each statement execute function {touch_function}()', p_names || jsonb_build_object('partition', p.name))
+    from jsonb_array_elements_text(p_partitions) as p (name)
 $$;
 comment on function catchword.touch_statements is 'the SQL for one related table, as text';
 
@@ -369,14 +653,14 @@ create function catchword.attach_statements(
   p_collection text, p_source regclass, p_key name[], p_revision text, p_watch text[], p_touches jsonb, p_delay integer,
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
 ) returns setof text
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   names constant jsonb := catchword.trigger_names(p_collection, p_source, p_key, p_revision, p_watch, p_delay);
   deleted constant jsonb := names || jsonb_build_object(
     'deleted_function', format('catchword.%I', p_collection || '_deleted'), 'rows', 'old_rows');
   truncated constant jsonb := names || jsonb_build_object(
     'deleted_function', format('catchword.%I', p_collection || '_truncated'), 'rows', 'only ' || (names ->> 'table'));
-  touches constant jsonb := catchword.resolve_touches(p_source, p_touches, p_path);
+  touches constant jsonb := catchword.resolve_touches(p_source, p_key, p_touches, p_path);
 begin
   if not catchword.has_column(p_source, p_revision) then
     return next catchword.fill('alter table {table} add column {revision} bigint', names);
@@ -408,7 +692,8 @@ begin
 
   return query
     select s from jsonb_array_elements(touches) with ordinality as e (touch, n),
-                  catchword.touch_statements(catchword.touch_names(names, p_collection, touch, n)) as s;
+                  catchword.touch_statements(
+                    catchword.touch_names(names, p_collection, touch, n), touch -> 'made' -> 'partitions') as s;
 
   -- nobody may hang these functions on a table of their own and forge jobs with them
   return next (

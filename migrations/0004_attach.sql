@@ -198,33 +198,53 @@ begin
 end $$;
 comment on function catchword.check_watch is 'refuses columns that cannot be watched';
 
-create function catchword.check_touch(p_source regclass, p_touch jsonb, p_path text) returns void
+-- Can a value of one type be one of the other? They meet as text, so a text can be anything.
+create function catchword.can_meet(p_one oid, p_other oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select a.base = b.base or a.typcategory = 'S' or b.typcategory = 'S'
+         or a.typcategory = b.typcategory and a.typcategory in ('N', 'D')
+    from (select coalesce(nullif(typbasetype, 0), oid), typcategory from pg_type where oid = p_one) as a (base),
+         (select coalesce(nullif(typbasetype, 0), oid), typcategory from pg_type where oid = p_other) as b (base)
+$$;
+comment on function catchword.can_meet is 'can a value of one type be equal to one of another?';
+
+create function catchword.check_related(p_source regclass, p_touch jsonb, p_path text) returns regclass
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   said constant text := p_touch ->> 'table';
   related constant regclass := catchword.named(said, p_path);
+  rel pg_class;
   missing text;
 begin
   if related is null then
     perform catchword.refuse(format('the related table %s does not exist', said),
       'correct touches = [{ table = "…" }]');
-  elsif related = p_source then
-    perform catchword.refuse(
-      format('%s cannot touch itself: rows that refer to each other would be touched for ever', p_source),
-      'name another table in touches');
-  elsif not exists (select from pg_class where oid = related and relkind = 'r' and not relispartition) then
+  end if;
+  select * into rel from pg_class where oid = related;
+  if rel.relispartition then
+    perform catchword.refuse(format('the related table %s is a partition', said),
+      format('name the whole table in touches: %s',
+             (select inhparent::regclass from pg_inherits where inhrelid = related)));
+  elsif rel.relkind not in ('r', 'p') then
     perform catchword.refuse(format('the related table %s is not a plain table', said),
-      'name a plain table in touches');
-  elsif exists (select from pg_inherits where related in (inhrelid, inhparent)) then
+      'name a table that holds rows in touches');
+  elsif rel.relkind = 'r' and exists (select from pg_inherits where related in (inhrelid, inhparent)) then
     perform catchword.refuse(format('the related table %s inherits or is inherited from', said),
       'name a plain table in touches');
-  elsif not catchword.has_column(related, p_touch ->> 'column') then
-    perform catchword.refuse(format('the related table %s has no column %I', said, p_touch ->> 'column'),
+  end if;
+  select c.name into missing
+    from unnest(catchword.names_in(p_touch -> 'column')) as c (name)
+   where not catchword.has_column(related, c.name) limit 1;
+  if found then
+    perform catchword.refuse(format('the related table %s has no column %I', said, missing),
       'correct touches = [{ column = "…" }]');
-  elsif not catchword.has_column(p_source, p_touch ->> 'row_column') then
-    perform catchword.refuse(format('%s has no column %I', p_source, p_touch ->> 'row_column'),
-      'correct touches = [{ row_column = "…" }]');
-  elsif p_touch ? 'watch'
+  end if;
+  select w into missing from jsonb_array_elements_text(p_touch -> 'watch') w
+   where not catchword.has_column(related, w) limit 1;
+  if found then
+    perform catchword.refuse(format('the related table %s has no column %I', said, missing),
+      'correct touches = [{ watch = ["…"] }]');
+  elsif p_touch ? 'watch' and rel.relkind = 'r'
         and not exists (select from pg_index
                          where indrelid = related and indisprimary and indisvalid and indimmediate) then
     perform catchword.refuse(
@@ -232,14 +252,108 @@ begin
              'and without one the old and the new row cannot be told to be the same', said),
       'give it a primary key that is not deferrable, or leave watch out: then each of its updates touches');
   end if;
-  select w into missing from jsonb_array_elements_text(p_touch -> 'watch') w
-   where not catchword.has_column(related, w) limit 1;
+  return related;
+end $$;
+comment on function catchword.check_related is 'the related table of a touch; refuses one that cannot be watched';
+
+-- Whatever Postgres says of an expression or a query when it is tried is the reason.
+create function catchword.try_touch(p_source regclass, p_key name[], p_touch jsonb, p_path text) returns jsonb
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  why text;
+  more text;
+  place text;
+begin
+  return catchword.make_touch(p_source, p_key, p_touch, p_path);
+exception
+  when insufficient_privilege or lock_not_available or query_canceled then
+    raise;
+  when others then
+    get stacked diagnostics why = message_text, more = pg_exception_detail, place = pg_exception_context;
+    why := concat_ws(', and ', regexp_replace(
+             regexp_replace(why, ' in check constraints?$', ''),
+             'return type mismatch in function declared to return (.*)$', 'the key is of type \1'),
+             nullif(lower(left(more, 1)) || rtrim(substr(more, 2), '.'), ''));
+    if position('catchword.read_query' in place) > 0 then
+      perform catchword.refuse(format('keys of the related table %s cannot be used: %s', p_touch ->> 'table', why),
+        'write a plain select of one column, the key''s, with $1 for the values that changed: '
+        'keys = "select post_id from post_tag where tag_id = any($1)"');
+    end if;
+    perform catchword.refuse(format('value of the related table %s cannot be used: %s', p_touch ->> 'table', why),
+      'write an expression over one row of that table, without a query in it, and functions that are not '
+      'Postgres'' own with their schema');
+end $$;
+comment on function catchword.try_touch is 'what is made of an entry of touches; refuses one that Postgres refuses';
+
+create function catchword.check_touch(p_source regclass, p_key name[], p_touch jsonb, p_path text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  said constant text := p_touch ->> 'table';
+  related constant regclass := catchword.check_related(p_source, p_touch, p_path);
+  columns constant text[] := catchword.names_in(p_touch -> 'column');
+  row_columns constant text[] := catchword.names_in(p_touch -> 'row_column');
+  made jsonb;
+  problem text;
+  pair record;
+begin
+  if p_touch ? 'column' = p_touch ? 'value' then
+    perform catchword.refuse(format('a touch of %s says column and value, or neither', said),
+      'write one of them: column = "…" is a column of that table, value = "…" is an expression over its row');
+  elsif p_touch ? 'row_column' = p_touch ? 'keys' then
+    perform catchword.refuse(format('a touch of %s says row_column and keys, or neither', said),
+      format('write one of them: row_column = "…" is a column of %s, keys = "select …" finds the keys', p_source));
+  elsif p_touch ? 'row_column' and cardinality(row_columns) <> greatest(cardinality(columns), 1) then
+    perform catchword.refuse(
+      format('a touch of %s has %s of column and %s of row_column', said, cardinality(columns),
+             cardinality(row_columns)),
+      'name as many columns on one side as on the other, in the same order');
+  end if;
+  select c.name into problem from unnest(row_columns) as c (name)
+   where not catchword.has_column(p_source, c.name) limit 1;
   if found then
-    perform catchword.refuse(format('the related table %s has no column %I', said, missing),
-      'correct touches = [{ watch = ["…"] }]');
+    perform catchword.refuse(format('%s has no column %I', p_source, problem),
+      'correct touches = [{ row_column = "…" }]');
+  end if;
+
+  made := catchword.try_touch(
+    p_source, p_key, jsonb_set(p_touch, '{table}', to_jsonb(catchword.full_name(related))), p_path);
+  if not made ? 'columns' or made -> 'columns' = '[]' then
+    perform catchword.refuse(format('value of the related table %s is the same for all its rows', said),
+      'write an expression that reads at least one column of it');
+  end if;
+  select a.attname into problem from pg_attribute a
+   where a.attrelid = related and to_jsonb(a)->>'attgenerated' = 'v'
+     and (made -> 'columns' ? a.attname or p_touch -> 'watch' ? a.attname) limit 1;
+  if found then
+    perform catchword.refuse(format('%s.%I is computed when it is read, and a trigger cannot see it', said, problem),
+      'name the columns that it is computed from, in value and watch');
+  end if;
+  for pair in
+    select mine.attname as row_column, mine.atttypid as row_type, related_type.oid as value_type, a.n,
+           catchword.element_type(mine.atttypid) as row_element, cardinality(row_columns) > 1 as in_a_list
+      from unnest(row_columns) with ordinality as a (name, n)
+      join pg_attribute mine on mine.attrelid = p_source and mine.attname = a.name
+      join lateral (select to_regtype(made -> 'types' ->> (a.n - 1)::integer)::oid) as related_type (oid) on true
+  loop
+    if pair.in_a_list and (pair.row_element is not null or made ? 'elements') then
+      perform catchword.refuse(format('a touch of %s has an array in a list of columns', said),
+        'name an array as the only column, or find the keys by a query: keys = "select …"');
+    elsif not catchword.can_meet(coalesce(pair.row_element, pair.row_type), pair.value_type) then
+      perform catchword.refuse(
+        format('%s.%I is of type %s, and what %s is found by is of type %s: they are never equal', p_source,
+               pair.row_column, format_type(coalesce(pair.row_element, pair.row_type), null), said,
+               format_type(pair.value_type, null)),
+        'correct touches, or convert the value: value = "…::text"');
+    end if;
+  end loop;
+  if cardinality(columns) > 1 and exists (
+       select from pg_attribute a
+        where a.attrelid = related and a.attname = any(columns) and catchword.element_type(a.atttypid) is not null) then
+    perform catchword.refuse(format('a touch of %s has an array in a list of columns', said),
+      'name an array as the only column');
   end if;
 end $$;
-comment on function catchword.check_touch is 'refuses a related table that cannot be watched';
+comment on function catchword.check_touch is 'refuses an entry of touches that cannot be followed';
 
 create function catchword.check_source(
   p_collection text, p_source regclass, p_key name[], p_revision text, p_watch text[], p_touches jsonb,
@@ -252,7 +366,7 @@ begin
   perform catchword.check_key(p_source, p_key);
   perform catchword.check_revision(p_collection, p_source, p_revision);
   perform catchword.check_watch(p_source, p_watch);
-  perform catchword.check_touch(p_source, touch, p_path) from jsonb_array_elements(p_touches) as touch;
+  perform catchword.check_touch(p_source, p_key, touch, p_path) from jsonb_array_elements(p_touches) as touch;
 end $$;
 comment on function catchword.check_source is 'refuses a table that cannot be attached, with a sentence and a hint';
 
@@ -396,24 +510,32 @@ end $$;
 comment on function catchword.check_security
   is 'refuses a policy that would hide rows from who attaches, or from the view';
 
--- Another view, key or list of columns, a related table or a watched column of it more: nobody knows what changed
--- meanwhile.
+-- Another view, key or list of columns: nobody knows what changed meanwhile.
 create function catchword.same_documents(p_before catchword.collection, p_now catchword.collection) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select p_before.view = p_now.view and p_before.has_ids = p_now.has_ids
      and p_before.key_columns = p_now.key_columns
      and p_before.revision_column = p_now.revision_column and p_before.watch = p_now.watch
-     and not exists (
-       select from jsonb_array_elements(p_now.touches) n
-        where not exists (
-          select from jsonb_array_elements(p_before.touches) b
-           where b - 'watch' - 'foreign_key' = n - 'watch' - 'foreign_key'
-             and (not b ? 'watch' or coalesce(b -> 'watch' @> (n -> 'watch'), false))))
 $$;
 comment on function catchword.same_documents
   is 'are documents that were right as a collection was attached before right as it is attached now?';
 
--- Until the first document is written, none was built with another definition of the view than this one.
+-- A related table or a watched column of it more: its earlier changes were passed over, so some documents may be old.
+-- Which ones, nobody knows. That is no reason to write all of them again at once: whoever runs it decides when.
+create function catchword.same_touches(p_before jsonb, p_now jsonb) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select not exists (
+    select from jsonb_array_elements(p_now) n
+     where not exists (
+       select from jsonb_array_elements(p_before) b
+        where b - 'watch' - 'foreign_key' - 'made' = n - 'watch' - 'foreign_key' - 'made'
+          and (not b ? 'watch' or coalesce(b -> 'watch' @> (n -> 'watch'), false))))
+$$;
+comment on function catchword.same_touches
+  is 'did the touches before notice every change that these notice?';
+
+-- Until the first document is written, none was built with another definition of the view than this one. Where touches
+-- are new, no digest stands for the documents any more, until all of them are written again.
 create function catchword.write_collection(p_now catchword.collection, p_kept boolean) returns void
 language sql set search_path = pg_catalog, pg_temp as $$
   insert into catchword.collection as c
@@ -430,7 +552,10 @@ language sql set search_path = pg_catalog, pg_temp as $$
         touches = excluded.touches, unwatched = excluded.unwatched, scopes = excluded.scopes, period = excluded.period,
         delay_seconds = excluded.delay_seconds, definition = excluded.definition, attached_at = now(),
         floor = case when p_kept then c.floor else excluded.floor end,
-        floor_view = case when p_kept then c.floor_view else excluded.floor_view end;
+        floor_view = case when not p_kept then excluded.floor_view
+                          when catchword.same_touches(c.touches, excluded.touches) then c.floor_view end,
+        filled_view = case when not p_kept or catchword.same_touches(c.touches, excluded.touches)
+                           then c.filled_view end;
 $$;
 comment on function catchword.write_collection
   is 'writes down how a collection is attached; unless it is kept, its floor is raised';
@@ -473,7 +598,7 @@ begin
   wanted.scopes := p_scopes;
   wanted.period := p_period;
   -- names are kept with their schema and quoted by Postgres: whoever reads them later may have another search_path
-  wanted.touches := catchword.resolve_touches(p_source, p_touches, p_path);
+  wanted.touches := catchword.resolve_touches(p_source, p_key, p_touches, p_path);
   wanted.unwatched := catchword.check_unwatched(p_unwatched, p_path);
   wanted.view := catchword.check_view(p_view, p_source, p_key, p_revision, p_path);
   wanted.has_ids := catchword.has_ids(wanted.view, p_key);
@@ -545,7 +670,7 @@ begin
   for t in
     select g.tgname, g.tgrelid::regclass as relation
       from pg_trigger g join pg_proc p on p.oid = g.tgfoid
-     where p.pronamespace = 'catchword'::regnamespace and not g.tgisinternal and p.proname ~ ours
+     where p.pronamespace = 'catchword'::regnamespace and not g.tgisinternal and g.tgparentid = 0 and p.proname ~ ours
   loop
     execute format('drop trigger %I on %s', t.tgname, t.relation);
   end loop;
@@ -602,7 +727,9 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
            ) as t (what, type)
      where c.name = p_collection
     union all
-    select to_regclass(touch.value ->> 'table')::oid, 'catchword_' || c.name || '_' || touch.n || o.op, o.type,
+    -- of a partitioned table those of a row, and what Postgres made of them for its partitions
+    select to_regclass(touch.value ->> 'table')::oid, 'catchword_' || c.name || '_' || touch.n || o.op,
+           o.type + case when touch.value -> 'made' ? 'partitions' and o.type <> 34 then 1 else 0 end,
            format('catchword.%I', c.name || '_touch_' || touch.n)
       from catchword.collection c, jsonb_array_elements(c.touches) with ordinality as touch (value, n),
            (values ('_insert', 4), ('_update', 16), ('_delete', 8), ('_truncate', 34)) as o (op, type)
@@ -618,6 +745,13 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
    where r.oid is null or t.oid is null or t.tgenabled not in ('O', 'A')
       or t.tgfoid is distinct from to_regprocedure(w.function || '()')::oid or t.tgtype <> w.type
       or t.tgqual is not null or cardinality(t.tgattr::smallint[]) > 0
+  union all
+  select format('trigger %I on %s is disabled', t.tgname, t.tgrelid::regclass)
+    from wanted w
+    join pg_trigger above on above.tgrelid = w.relation and above.tgname = w.name and above.tgtype & 1 = 1
+    join lateral pg_partition_tree(w.relation) as p on p.relid <> w.relation
+    join pg_trigger t on t.tgrelid = p.relid and t.tgfoid = above.tgfoid and t.tgtype = above.tgtype
+   where t.tgenabled not in ('O', 'A')
   union all
   select format('trigger %I on %s fires after %s', later.name, c.source, later.ours)
     from catchword.collection c cross join lateral catchword.later_triggers(c.source, c.name) as later
@@ -672,8 +806,9 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   select format('the column %s.%I that touches name is missing', n.relation, n.name)
     from catchword.collection c
    cross join jsonb_array_elements(c.touches) as t (touch)
-   cross join lateral (select to_regclass(t.touch ->> 'table'), t.touch ->> 'column'
-                       union all select c.source, t.touch ->> 'row_column'
+   cross join lateral (select to_regclass(t.touch ->> 'table'),
+                              jsonb_array_elements_text(t.touch -> 'made' -> 'columns')
+                       union all select c.source, unnest(catchword.names_in(t.touch -> 'row_column'))
                        union all select to_regclass(t.touch ->> 'table'), jsonb_array_elements_text(t.touch -> 'watch')
                       ) as n (relation, name)
    where c.name = p_collection and exists (select from pg_class r where r.oid = n.relation)
@@ -704,13 +839,14 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     join pg_class r on r.oid = w.relation
     left join lateral (select i.inhparent::regclass from pg_inherits i where i.inhrelid = r.oid order by 1 limit 1
                       ) as above (name) on true
-    left join lateral (select i.inhrelid::regclass from pg_inherits i where i.inhparent = r.oid order by 1 limit 1
-                      ) as below (name) on true
+    left join lateral (select i.inhrelid::regclass from pg_inherits i
+                        where i.inhparent = r.oid and r.relkind <> 'p' order by 1 limit 1) as below (name) on true
    where r.relispartition or r.relpersistence <> 'p' or above.name is not null or below.name is not null
   union all
   -- while there was a foreign key, a new row of the related table could concern nobody, and its inserts are passed over
-  select format('the foreign key from %s.%I to %s is gone, and new rows of %3$s are passed over',
-                c.source, touch.value ->> 'row_column', touch.value ->> 'table')
+  select format('the foreign key from %s.%s to %s is gone, and new rows of %3$s are passed over', c.source,
+                (select string_agg(format('%I', name), ', ') from unnest(catchword.names_in(touch.value -> 'row_column')
+                                                                        ) as name), touch.value ->> 'table')
     from catchword.collection c, jsonb_array_elements(c.touches) as touch (value)
    where c.name = p_collection and touch.value ? 'foreign_key'
      and case when exists (select from pg_constraint k

@@ -148,7 +148,7 @@ end $$;
 comment on function catchword.rows_of is 'of these keys, those that have a row';
 
 -- Rows that could not be locked are touched in a moment, each by a job of its own.
-create function catchword.touch_later(p_collection text, p_keys text[], p_enqueued_at timestamptz default now())
+create function catchword.touch_again(p_collection text, p_keys text[], p_enqueued_at timestamptz default now())
 returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
   insert into catchword.job (name, collection, key, enqueued_at, scheduled_at, priority, tag)
@@ -156,25 +156,82 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
          catchword.priority_live(), 'touch'
     from unnest(p_keys) k
 $$;
-comment on function catchword.touch_later is 'leaves a touch for each of these keys, due in one to two seconds';
+comment on function catchword.touch_again is 'leaves a touch for each of these keys, due in one to two seconds';
 
--- `{refers X}`: the row refers to one of the values X, an array of text. A touch without a column names keys. No column
--- of that name any more: null.
+-- For triggers of your own, where `touches` cannot say what belongs together. It can fail no write: a collection that
+-- is not attached is a warning; and whether the table has that column, and the column that value, the worker finds
+-- out, who refuses the touch with its error. The settings are those of `touch_template`, so that a date is the same day
+-- for everybody. No table is read here: in a serializable transaction that could fail the commit.
+create function catchword.touch_later(p_collection text, p_row_column text, p_value text) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if p_collection is null or p_row_column is null or p_value is null then
+    return false;
+  elsif to_regprocedure(format('catchword.%I()', p_collection || '_inserted')) is null then
+    raise warning 'catchword.touch_later: there is no collection %, and nothing was scheduled', p_collection;
+    return false;
+  end if;
+  insert into catchword.job (name, collection, key, priority, tag, traceparent)
+  values ('touch', p_collection, catchword.relation_of(p_row_column) || '=' || p_value,
+          catchword.priority_live(), coalesce(nullif(left(current_setting('catchword.tag', true), 100), ''), 'touch'),
+          nullif(left(current_setting('catchword.traceparent', true), 55), ''));
+  return true;
+end $$;
+comment on function catchword.touch_later(text, text, text)
+  is 'for triggers of your own: gives every row whose column has this value a new number, after the commit; '
+     'false: nothing was scheduled';
+
+create function catchword.touch_later(p_collection text, p_row_column text, p_value anyelement) returns boolean
+language sql security definer set search_path = pg_catalog, pg_temp
+set datestyle = 'ISO, YMD' set intervalstyle = 'postgres' set timezone = 'UTC' set bytea_output = 'hex'
+set extra_float_digits = 3 set lc_monetary = 'C' as $$
+  select catchword.touch_later(p_collection, p_row_column, p_value::text)
+$$;
+comment on function catchword.touch_later(text, text, anyelement) is 'the same for a value of any type';
+
+-- How the rows of a touch are found, by the part of its key before the `=`: by the key itself (none), by a column, or
+-- as an entry of `touches` says (#). `$1` are the values, as text. Nobody knows any more: null.
 create function catchword.names_of_touch(p_collection catchword.collection, p_relation text) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select names || jsonb_build_object('refers', names -> 't_at')
-    from catchword.names_of(p_collection) as names where p_relation = ''
-  union all
+  with entry (touch, made) as (
+    select t, t -> 'made' from jsonb_array_elements(p_collection.touches) as t
+     where p_relation like '#%' and t -> 'made' ->> 'entry' = substr(p_relation, 2) limit 1
+  ),
+  columns (name, n, type, element) as (
+    select catchword.quoted(a.attname), wanted.n, a.atttypid, catchword.element_type(a.atttypid)
+      from (select catchword.column_of(p_relation), 1 where p_relation not like '#%' and p_relation not like '!%'
+            union all
+            select c.name, c.n
+              from entry, unnest(catchword.names_in(touch -> 'row_column')) with ordinality as c (name, n)
+           ) as wanted (name, n)
+      join pg_attribute a on a.attrelid = p_collection.source and a.attname = wanted.name
+                         and a.attnum > 0 and not a.attisdropped
+  ),
   -- -1 and not null: a null would make "character" of char(20), and that cuts the value to its first letter
-  select catchword.names_of(p_collection) || jsonb_build_object('refers', jsonb_build_array(
-           format('t.%s %s any(', catchword.quoted(attname), catchword.equality(atttypid)),
-           format('::text[]::%s[])', format_type(atttypid, -1))))
-    from pg_attribute
-   where attrelid = p_collection.source and attname = p_relation and p_relation <> ''
-     and attnum > 0 and not attisdropped
+  found (refers) as (
+    select string_agg(around, '$1' order by n) from jsonb_array_elements_text(
+             catchword.names_of(p_collection) -> 't_at') with ordinality as e (around, n) where p_relation = ''
+    union all
+    select case when count(*) > 1
+                then format('exists (select from unnest($1::text[]) as e (v) where %s)', string_agg(
+                       format('t.%s %s (e.v::jsonb ->> %s)::%s', name, catchword.equality(type), n - 1,
+                              format_type(type, -1)), ' and ' order by n))
+                when bool_and(element is not null)
+                then format('t.%s && $1::text[]::%s[]', min(name), min(format_type(element, -1)))
+                else format('t.%s %s any($1::text[]::%s[])', min(name), min(catchword.equality(type)),
+                            min(format_type(type, -1))) end
+      from columns having count(*) > 0
+  )
+  select catchword.names_of(p_collection) || jsonb_build_object(
+           'refers', coalesce(found.refers, 'false'),
+           'query', coalesce(entry.made ->> 'query', ''),
+           'k_names', (select string_agg('k' || n, ', ' order by n)
+                         from generate_subscripts(p_collection.key_columns, 1) as n))
+    from (values (1)) as one (row) left join entry on true left join found on found.refers is not null
+   where found.refers is not null or entry.made ? 'query'
 $$;
 comment on function catchword.names_of_touch
-  is 'what the names in a template stand for, of rows that refer to a related table';
+  is 'what the names in a template stand for, of rows that refer to a related table; null: nobody knows which rows';
 
 -- For an audit: what an open touch will come to. One that fails looks at nobody soon, and one that has come past a key
 -- does not come back.
@@ -198,19 +255,20 @@ begin
   loop
     names := catchword.names_of_touch(col, open_touches.relation);
     if names is not null then
-      execute catchword.fill($t$
+      execute catchword.fill(case when names ->> 'query' = '' then $t$
         select array(
           select {t_key} from {rows} t
-           where {t_at $1}
-             and {refers $2}
-             and ($3 is null or {t_after $3}))$t$, names)
-        into reached using p_keys, open_touches.related_values, open_touches.behind;
+           where {t_at $2} and {refers} and ($3 is null or {t_after $3}))$t$ else $t$
+        select array(
+          select distinct {k_key} from ({query}) as k ({k_names})
+           where {k_at $2} and ($3 is null or {k_after $3}))$t$ end, names)
+        into reached using open_touches.related_values, p_keys, open_touches.behind;
       all_reached := all_reached || reached;
     end if;
   end loop;
   return all_reached;
-exception when data_exception then
-  -- a value that is not of the column's type: the step that meets it will say so
+exception when data_exception or syntax_error_or_access_rule_violation then
+  -- a value that is not of the column's type, a table that is gone: the step that meets it will say so
   return p_keys;
 end $$;
 comment on function catchword.touched_soon
@@ -253,6 +311,26 @@ begin
 end $$;
 comment on function catchword.claim_touches is 'the next due touches that can be expanded together; ids is null: none';
 
+-- Why nobody knows which rows a touch means.
+create function catchword.refuse_relation(p_collection catchword.collection, p_relation text, p_values text[])
+returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  if p_relation like '!%' then
+    raise exception 'a change of % could not be followed (%), so documents may be old that show it: correct touches or '
+      'the row, then run: catchword reindex % --all --anew',
+      substr(p_relation, 2), array_to_string(p_values, '; '), p_collection.name;
+  elsif p_relation like '#%' then
+    raise exception 'the entry of touches that this change belongs to is gone, so documents may be old that show it: '
+      'run: catchword reindex % --all --anew', p_collection.name;
+  end if;
+  raise exception 'table % has no column %', catchword.full_name(p_collection.source),
+    catchword.column_of(p_relation);
+end $$;
+comment on function catchword.refuse_relation is 'raises an error that says why the rows of a touch cannot be found';
+
+-- Rows are found by an index, or by walking the table in the order of its keys, where finding them is too slow. A query
+-- of somebody's own is asked for a page of keys, and of a walk for those of a page of the table.
 create function catchword.find_touched(
   p_collection catchword.collection, p_relation text, p_values text[], p_walked boolean, p_behind text, p_rows integer,
   out found_keys text[], out last_key text
@@ -260,16 +338,34 @@ create function catchword.find_touched(
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   names constant jsonb := catchword.names_of_touch(p_collection, p_relation);
+  asked constant boolean := names ->> 'query' <> '';
+  page text[];
 begin
   if names is null then
-    raise exception 'table % has no column %',
-      catchword.full_name(p_collection.source), p_relation;
-  end if;
-  if p_walked then
+    perform catchword.refuse_relation(p_collection, p_relation, p_values);
+  elsif asked and p_walked then
+    execute catchword.fill($t$
+      select array(select {t_key} from {rows} t
+                    where ($1 is null or {t_after $1}) order by {t_columns} limit $2)$t$, names)
+      into page using p_behind, p_rows * 10;
+    execute catchword.fill($t$
+      select array(select distinct {k_key} from ({query}) as k ({k_names}) where {k_at $2})$t$, names)
+      into found_keys using p_values, page;
+    last_key := page[p_rows * 10];
+  elsif asked then
+    execute catchword.fill($t$
+      select array(select {k_key} from (
+        select {k_columns} from ({query}) as k ({k_names})
+         where ({k_columns}) is not null and ($2 is null or {k_after $2})
+         group by {k_columns} order by {k_columns} limit $3) as k ({k_names}))$t$, names)
+      into page using p_values, p_behind, p_rows + 1;
+    last_key := case when cardinality(page) > p_rows then page[p_rows] end;
+    -- it may know keys that have no row
+    found_keys := catchword.rows_of(p_collection.name, page[1:p_rows]);
+  elsif p_walked then
     execute catchword.fill($t$
       select array_agg(page.key order by page.n) filter (where page.refers), (array_agg(page.key order by page.n))[$3]
-        from (select {t_key} as key, {refers $1} as refers,
-                     row_number() over (order by {t_columns}) as n
+        from (select {t_key} as key, {refers} as refers, row_number() over (order by {t_columns}) as n
                 from {rows} t
                where ($2 is null or {t_after $2})
                order by {t_columns} limit $3) as page$t$, names)
@@ -279,7 +375,7 @@ begin
     execute catchword.fill($t$
       select array(
         select {t_key} from {rows} t
-         where {refers $1} and ($2 is null or {t_after $2})
+         where {refers} and ($2 is null or {t_after $2})
          order by {t_columns} limit $3)$t$, names)
       into found_keys using p_values, p_behind, p_rows + 1;
     last_key := case when cardinality(found_keys) > p_rows then found_keys[p_rows] end;
@@ -287,6 +383,48 @@ begin
   end if;
 end $$;
 comment on function catchword.find_touched is 'rows that refer to these values; last_key is null: there are no more';
+
+-- For migrate and doctor: how Postgres would find the rows of each entry if reading whole tables were the last thing to
+-- do. An index that serves it is then in the plan, however few rows there are.
+create function catchword.touch_plans(p_collection text)
+returns table (related text, found_by text, plan json, problem text, remedy text)
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+declare
+  col catchword.collection;
+  entry jsonb;
+  relation text;
+begin
+  select * into strict col from catchword.collection where name = p_collection;
+  for entry in select t from jsonb_array_elements(col.touches) as t loop
+    related := entry ->> 'table';
+    found_by := coalesce(
+      entry ->> 'keys',
+      (select string_agg(format('%I', name), ', ') from unnest(catchword.names_in(entry -> 'row_column')) as name));
+    relation := coalesce('#' || (entry -> 'made' ->> 'entry'), catchword.relation_of(entry ->> 'row_column'));
+    remedy := case
+      when entry ? 'keys' then 'give the tables that it reads an index for that'
+      else format('run: create index concurrently on %s %s(%s)', catchword.full_name(col.source),
+                  (select 'using gin ' from pg_attribute a
+                    where a.attrelid = col.source and a.attname = entry ->> 'row_column'
+                      and catchword.element_type(a.atttypid) is not null), found_by) end;
+    plan := null;
+    problem := null;
+    begin
+      execute 'explain (format json) ' || catchword.fill(
+        case when entry ? 'keys' then '{query}' else 'select from {rows} t where {refers}' end,
+        catchword.names_of_touch(col, relation))
+        into plan
+        using array[case when jsonb_array_length(entry -> 'made' -> 'types') > 1
+                         then (select jsonb_agg(null::text) from jsonb_array_elements(entry -> 'made' -> 'types'))::text
+                    end];
+    exception when data_exception or syntax_error_or_access_rule_violation then
+      get stacked diagnostics problem = message_text;
+    end;
+    return next;
+  end loop;
+end $$;
+comment on function catchword.touch_plans
+  is 'how the rows of each related table are found: the plan, or why there is none';
 
 create function catchword.postpone_touches(p_ids bigint[], p_why text, p_walk boolean) returns void
 language sql set search_path = pg_catalog, pg_temp as $$
@@ -397,7 +535,7 @@ begin
   touched := cardinality(drawn_keys);
   perform catchword.schedule_touched(p_collection, drawn_keys, claimed.at_cursor is null);
   if touched < cardinality(rows.found_keys) then
-    perform catchword.touch_later(
+    perform catchword.touch_again(
       p_collection, array(select unnest(rows.found_keys) except select unnest(drawn_keys)), claimed.since);
   end if;
   perform catchword.finish_touches(claimed.ids, case when walked then '~' else '=' end || rows.last_key);

@@ -271,7 +271,7 @@ begin
   picked := cardinality(picked_keys);
   if r.anew and r.priority < catchword.priority_whole() then
     -- a row that somebody holds is given its number in a moment
-    perform catchword.touch_later(r.collection, catchword.rows_of(r.collection, array(
+    perform catchword.touch_again(r.collection, catchword.rows_of(r.collection, array(
       select unnest(picked_keys) except select unnest(catchword.draw(r.collection, picked_keys)))));
   end if;
   -- also where there is no row: then its absence is what is looked at

@@ -131,8 +131,14 @@ create function catchword.unmigrated(p_collection text, p_said jsonb, p_path tex
 language sql stable set search_path = pg_catalog, pg_temp as $$
   with attached as (
     select array(select w from unnest(c.watch) as w order by w) as watch,
-           array(select t - 'table' - 'foreign_key' || jsonb_build_object('oid', to_regclass(t ->> 'table')::oid::text)
+           array(select t - 'table' - 'foreign_key' - 'made'
+                        || jsonb_build_object('oid', to_regclass(t ->> 'table')::oid::text)
                    from jsonb_array_elements(c.touches) as t order by 1) as touches,
+           -- a partition that came later has no trigger for a truncate
+           exists (select from jsonb_array_elements(c.touches) as t,
+                               pg_partition_tree(to_regclass(t ->> 'table')) as p
+                    where t -> 'made' ? 'partitions'
+                      and not t -> 'made' -> 'partitions' ? catchword.full_name(p.relid)) as partitions,
            array(select to_regclass(u) from unnest(c.unwatched) as u order by 1) as unwatched,
            c.delay_seconds, c.scopes, c.period, c.revision_column
       from catchword.collection c where c.name = p_collection
@@ -153,6 +159,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
       from attached a, said s,
            lateral (values
              ('touches', s.touches_known and a.touches is distinct from s.touches),
+             ('partitions', a.partitions),
              ('watch', a.watch is distinct from s.watch),
              ('delay', a.delay_seconds <> s.delay_seconds),
              ('scopes', a.scopes is distinct from s.scopes),
@@ -195,9 +202,15 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   ),
   -- related tables of which each touch has a list of its own
   related as (
-    select t.value ->> 'table' as name, array_agg(t.value ->> 'column') || array_agg(w.watched) as watched
+    select t.value ->> 'table' as name, array_agg(w.watched) as watched
       from jsonb_array_elements(p_collection.touches) as t (value)
-      left join lateral jsonb_array_elements_text(t.value -> 'watch') as w (watched) on true
+      left join lateral (select jsonb_array_elements_text(t.value -> 'watch')
+                         union all
+                         select jsonb_array_elements_text(t.value -> 'made' -> 'columns')
+                         union all
+                         select unnest(catchword.primary_key(to_regclass(t.value ->> 'table')))) as w (watched) on true
+     -- the view reads a table's own columns for its own documents, too: which of them it reads of others, nobody knows
+     where to_regclass(t.value ->> 'table') <> p_collection.source
      group by 1 having bool_and(jsonb_array_length(coalesce(t.value -> 'watch', '[]')) > 0)
   )
   select array(select s.name::text from shown s

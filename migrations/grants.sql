@@ -15,8 +15,8 @@
 --                them: what it changes there it changes through functions of the migrator's.
 --   operator     a person. Does what a worker does, and `pause`, `resume`, `dead replay`, `dead discard`, `dead bury`,
 --                through functions that write into the journal who it was.
---   application  writes its own tables. It needs no right here: the triggers schedule
---                the jobs with the migrator's rights.
+--   application  writes its own tables. It needs no right here: the triggers schedule the jobs with the migrator's
+--                rights. It may call `catchword.touch_later` in triggers of its own.
 --   service      an application that calls the library (`store_and_schedule`, `index_now`). It reads what a document is
 --                made of, and can neither see nor change jobs and dead letters, and only read the records of deletes.
 --                The rights to write its own tables are yours to give.
@@ -138,7 +138,8 @@ grant execute on function
   catchword.part_of(text, integer, integer), catchword.part_value(text, text, integer, integer),
   catchword.part_condition(text, text), catchword.key_names(name[], text[], text),
   catchword.names_of(catchword.collection, text),
-  catchword.foreign_key(regclass, jsonb), catchword.later_triggers(regclass, text),
+  catchword.foreign_key(regclass, jsonb), catchword.names_in(jsonb), catchword.element_type(oid),
+  catchword.primary_key(regclass), catchword.later_triggers(regclass, text),
   catchword.trigger_name(text, text),
   catchword.sees_all(oid, oid), catchword.secured_reads(text, oid),
   catchword.security_problems(regclass, jsonb, text, oid, oid),
@@ -159,6 +160,8 @@ grant execute on function
   to :"worker";
 -- [audit] To see which documents a change of a related table will still reach.
 grant execute on function catchword.touched_soon(text, text[]) to :"worker";
+-- [doctor] To see how the rows of a related table are found.
+grant execute on function catchword.touch_plans(text) to :"worker";
 -- [worker, sync, audit] To lift the sequence above a version seen in Elasticsearch, and to notice another server.
 grant execute on function catchword.raise_revision(bigint), catchword.note_server() to :"worker";
 -- [every command] To notice that this database is a copy of another one, or that it went back behind what an index has.
@@ -214,7 +217,8 @@ grant execute on function
   catchword.part_of(text, integer, integer), catchword.part_value(text, text, integer, integer),
   catchword.part_condition(text, text), catchword.key_names(name[], text[], text),
   catchword.names_of(catchword.collection, text),
-  catchword.foreign_key(regclass, jsonb), catchword.later_triggers(regclass, text),
+  catchword.foreign_key(regclass, jsonb), catchword.names_in(jsonb), catchword.element_type(oid),
+  catchword.primary_key(regclass), catchword.later_triggers(regclass, text),
   catchword.trigger_name(text, text),
   catchword.sees_all(oid, oid), catchword.secured_reads(text, oid),
   catchword.security_problems(regclass, jsonb, text, oid, oid),
@@ -231,6 +235,11 @@ grant select on catchword.record to :"service";
 grant select on catchword.document_id to :"service";
 grant execute on function catchword.name_documents(text, text[], text[]) to :"service";
 \endif
+
+-- The application's own triggers: to say that rows must be looked at again. Nothing else of the schema is theirs.
+grant usage on schema catchword to :"application";
+grant execute on function catchword.touch_later(text, text, text), catchword.touch_later(text, text, anyelement)
+  to :"application";
 
 -- To read what a document is made of: each attached table and its view, and the schemas they are in.
 select format('grant usage on schema %I to %I', nspname, name)

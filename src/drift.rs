@@ -16,7 +16,8 @@ pub struct Drift {
     pub collection: String,
     /// How the index that readers see differs from the mapping file.
     pub mapping: Difference,
-    /// The view, or something that it is made of, has another definition than documents were built with.
+    /// The view, or something that it is made of, has another definition than documents were built with; or touches notice more now than
+    /// they did then.
     pub view_changed: bool,
     /// What is wrong, if the view reads a table that nobody watches.
     pub unwatched: Option<String>,
@@ -118,7 +119,9 @@ impl Drift {
             (mapping, _) if !mapping.added.is_empty() => {
                 due(format!("the mapping file has new fields ({})", mapping.added.join(", ")), "catchword migrate".into())
             }
-            (_, true) => due("the view changed since the documents were built".into(), format!("catchword reindex {name} --all --anew")),
+            (_, true) => {
+                due("the view or touches changed since the documents were built".into(), format!("catchword reindex {name} --all --anew"))
+            }
             _ => None,
         }
     }

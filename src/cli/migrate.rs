@@ -46,11 +46,14 @@ async fn real_run(catchword: &Catchword, copy: OfACopy) -> anyhow::Result<()> {
             say(format_args!("{:<11} added to the mapping: {}\n", "", done.added.join(", ")))?;
             say(format_args!("{:<11} once the view returns them: catchword reindex {} --all --anew\n", "", done.collection))?;
         }
-        if let Some(due) = done.due.filter(|_| done.attached == Attached::Unchanged) {
+        if let Some(due) = done.due.filter(|_| !matches!(done.attached, Attached::Stale(_))) {
             say(format_args!("{:<11} {due}\n", ""))?;
         }
         for (says, fix) in done.doubts.sentences() {
             say(format_args!("{:<11} warning: {says}; {fix}\n", ""))?;
+        }
+        for lost in &done.lost {
+            say(format_args!("{:<11} warning: {}; {}\n", "", lost.says, lost.fix))?;
         }
         if matches!(done.attached, Attached::Stale(_)) || done.index.done == Done::Created {
             say(format_args!("{:<11} rows that were there before are not indexed yet: catchword reindex {} --all\n", "", done.collection))?;

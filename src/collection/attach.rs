@@ -180,9 +180,14 @@ pub(super) fn said(config: &config::Collection) -> Value {
 
 fn touches(config: &config::Collection) -> Value {
     let touch = |t: &config::Touch| {
-        let mut touch = json!({ "table": t.table, "column": t.column, "row_column": t.row_column });
-        if !t.watch.is_empty() {
-            touch["watch"] = json!(t.watch);
+        let mut touch = json!({ "table": t.table });
+        let names = |names: &[String]| if let [one] = names { json!(one) } else { json!(names) };
+        let lists = [("column", names(&t.column), t.column.is_empty()), ("row_column", names(&t.row_column), t.row_column.is_empty())];
+        let texts = [("value", json!(t.value), t.value.is_none()), ("keys", json!(t.keys), t.keys.is_none())];
+        for (key, said, absent) in lists.into_iter().chain(texts).chain([("watch", json!(t.watch), t.watch.is_empty())]) {
+            if !absent {
+                touch[key] = said;
+            }
         }
         touch
     };

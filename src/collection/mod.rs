@@ -18,6 +18,7 @@ mod survey;
 mod targets;
 mod wants;
 mod watched;
+mod way_back;
 
 pub use attach::{Attached, attach, attach_statements, detach, set_targets, try_attach};
 pub use bodies::{Built, Document, ROUND_BYTES};
@@ -34,6 +35,7 @@ pub use rows::Unbuildable;
 pub use survey::{Highest, Survey};
 pub use wants::Want;
 pub use watched::Doubts;
+pub use way_back::Lost;
 
 use uuid::Uuid;
 

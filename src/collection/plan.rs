@@ -6,10 +6,15 @@ use serde_json::Value;
 
 /// The first of the given tables that the plan reads from end to end.
 pub(super) fn reads_whole(explained: &Value, tables: &HashSet<String>) -> Option<String> {
-    explained.as_array()?.iter().find_map(|statement| node(statement.get("Plan")?, tables))
+    explained.as_array()?.iter().find_map(|statement| node(statement.get("Plan")?, &|table| tables.contains(table)))
 }
 
-fn node(plan: &Value, tables: &HashSet<String>) -> Option<String> {
+/// The first table, of any size, that the plan reads from end to end.
+pub(super) fn without_index(explained: &Value) -> Option<String> {
+    explained.as_array()?.iter().find_map(|statement| node(statement.get("Plan")?, &|_| true))
+}
+
+fn node(plan: &Value, counts: &dyn Fn(&str) -> bool) -> Option<String> {
     let text = |name: &str| plan.get(name).and_then(Value::as_str);
     let unbounded = match text("Node Type") {
         Some("Seq Scan" | "Sample Scan") => true,
@@ -18,8 +23,8 @@ fn node(plan: &Value, tables: &HashSet<String>) -> Option<String> {
         _ => false,
     };
     match text("Relation Name") {
-        Some(table) if unbounded && tables.contains(table) => Some(table.to_owned()),
-        _ => plan.get("Plans")?.as_array()?.iter().find_map(|child| node(child, tables)),
+        Some(table) if unbounded && counts(table) => Some(table.to_owned()),
+        _ => plan.get("Plans")?.as_array()?.iter().find_map(|child| node(child, counts)),
     }
 }
 

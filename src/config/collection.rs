@@ -43,15 +43,20 @@ pub struct Collection {
     pub delay: Duration,
 }
 
-/// A change of `table` changes the documents of the rows whose `row_column` has the changed row's `column`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A change of `table` changes the documents of the rows whose `row_column` has the changed row's `column`. Instead of a column a value may
+/// be an expression, and the rows may be found by a query. An array stands for each of its elements.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Touch {
-    /// The related table, perhaps with its schema.
+    /// The related table, perhaps with its schema. It may be the collection's own.
     pub table: String,
-    /// A column of the related table.
-    pub column: String,
-    /// A column of the collection's own table.
-    pub row_column: String,
+    /// A column of the related table, or several that refer together. None: there is a `value`.
+    pub column: Vec<String>,
+    /// An expression over a row of the related table.
+    pub value: Option<String>,
+    /// As many columns of the collection's own table. None: there are `keys`.
+    pub row_column: Vec<String>,
+    /// A query that returns the keys of rows which refer to the values `$1`.
+    pub keys: Option<String>,
     /// Columns of the related table that matter; empty means all. An update that changes none of them touches nothing.
     pub watch: Vec<String>,
 }
@@ -96,7 +101,9 @@ const KEYS: &[Key] = &[
 const TOUCH_KEYS: &[Key] = &[
     Key { name: "table", example: r#"table = "document""# },
     Key { name: "column", example: r#"column = "id""# },
+    Key { name: "value", example: r#"value = "'acct:' || username || '@' || authority""# },
     Key { name: "row_column", example: r#"row_column = "document_id""# },
+    Key { name: "keys", example: r#"keys = "select post_id from post_tag where tag_id = any($1)""# },
     Key { name: "watch", example: r#"watch = ["title", "web_uri"]"# },
 ];
 
@@ -129,15 +136,14 @@ pub(super) fn read(section: &Section) -> Result<Collection, Error> {
     })
 }
 
-/// One column, or a list of them.
 fn key(section: &Section) -> Result<Vec<String>, Error> {
-    let Ok(Some(list)) = section.list("key") else {
-        return Ok(vec![names::as_in_sql(&section.required_text("key", names::column)?)]);
-    };
-    if list.is_empty() {
-        return Err(section.missing("key"));
-    }
-    list.iter().map(|column| Ok(names::as_in_sql(&section.text_of("key", column, names::column)?))).collect()
+    let key = columns(section, "key")?;
+    if key.is_empty() { Err(section.missing("key")) } else { Ok(key) }
+}
+
+/// One column, or a list of them.
+fn columns(section: &Section, key: &str) -> Result<Vec<String>, Error> {
+    Ok(section.one_or_more(key, names::column)?.iter().map(|name| names::as_in_sql(name)).collect())
 }
 
 fn scopes(section: &Section) -> Result<BTreeMap<String, String>, Error> {
@@ -164,14 +170,39 @@ fn touches(section: &Section) -> Result<Vec<Touch>, Error> {
         };
         let title = format!("{}: touch {}", section.title(), nth + 1);
         let entry = Section::new(section.source, title, table, entry.span().start, TOUCH_KEYS)?;
-        touches.push(Touch {
-            table: entry.required_text("table", names::relation)?,
-            column: names::as_in_sql(&entry.required_text("column", names::column)?),
-            row_column: names::as_in_sql(&entry.required_text("row_column", names::row_column)?),
-            watch: watch(&entry)?,
-        });
+        touches.push(touch(&entry)?);
     }
     Ok(touches)
+}
+
+fn touch(entry: &Section) -> Result<Touch, Error> {
+    let touch = Touch {
+        table: entry.required_text("table", names::relation)?,
+        column: columns(entry, "column")?,
+        value: entry.text("value", sql)?,
+        row_column: columns(entry, "row_column")?,
+        keys: entry.text("keys", sql)?,
+        watch: watch(entry)?,
+    };
+    let both = |one: &str, other: &str, remedy: &str| {
+        let fault = Fault::new(format!("stands beside {other}, and one of them is enough"), remedy);
+        Err(entry.refuse(one, entry.at(one), fault))
+    };
+    match (touch.column.is_empty(), &touch.value) {
+        (true, None) => return Err(entry.missing("column")),
+        (false, Some(_)) => return both("value", "column", "write a column of the related table, or an expression over its row"),
+        _ => {}
+    }
+    match (touch.row_column.is_empty(), &touch.keys) {
+        (true, None) => return Err(entry.missing("row_column")),
+        (false, Some(_)) => return both("keys", "row_column", "write a column of the collection's table, or a query that finds the keys"),
+        (false, None) if touch.row_column.len() != touch.column.len().max(1) => {
+            let problem = format!("names {}, and column {}", touch.row_column.len(), touch.column.len().max(1));
+            let fault = Fault::new(problem, "name as many on one side as on the other, in the same order");
+            Err(entry.refuse("row_column", entry.at("row_column"), fault))
+        }
+        _ => Ok(touch),
+    }
 }
 
 fn unwatched(section: &Section) -> Result<Vec<String>, Error> {
@@ -182,6 +213,14 @@ fn unwatched(section: &Section) -> Result<Vec<String>, Error> {
 fn watch(section: &Section) -> Result<Vec<String>, Error> {
     let list = section.list("watch")?.unwrap_or_default();
     list.iter().map(|column| Ok(names::as_in_sql(&section.text_of("watch", column, names::column)?))).collect()
+}
+
+/// What it means, Postgres judges.
+fn sql(text: &str) -> Result<(), Fault> {
+    if text.trim().is_empty() || text.contains('\0') {
+        return Err(Fault::new("is empty", "write SQL, or leave it out"));
+    }
+    Ok(())
 }
 
 fn path(path: &str) -> Result<(), Fault> {

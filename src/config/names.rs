@@ -125,15 +125,6 @@ pub(super) fn as_in_sql(name: &str) -> String {
     }
 }
 
-/// A touch is stored as `row_column=value`, and read back up to the first `=`.
-pub(super) fn row_column(name: &str) -> Result<(), Fault> {
-    if name.contains('=') {
-        let remedy = "rename the column: a touch is stored as row_column=value";
-        return Err(Fault::new(format!("is {}, with an =", shown(name)), remedy));
-    }
-    column(name)
-}
-
 /// `…-000001` and `…-000001-write` are the names of a collection's own index and its write alias.
 fn looks_physical(name: &str) -> bool {
     let name = name.strip_suffix("-write").unwrap_or(name);
@@ -220,6 +211,5 @@ mod tests {
         for (written, meant) in [("id", "id"), ("Id", "id"), (r#""Id""#, "Id"), (r#""a""b""#, r#"a"b"#), ("ÄB", "Äb")] {
             assert_eq!(as_in_sql(written), meant, "{written}");
         }
-        judge(row_column, &["document_id"], &["", "a=b", "=", "a\0"]);
     }
 }

@@ -102,6 +102,21 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// One text, or a list of them. None of them: an empty list.
+    pub fn one_or_more(&self, key: &str, rule: Rule) -> Result<Vec<String>, Error> {
+        match self.table.get(key).map(Spanned::get_ref) {
+            None => Ok(Vec::new()),
+            Some(DeValue::Array(list)) if list.is_empty() => Err(self.missing(key)),
+            Some(DeValue::Array(list)) => list.iter().map(|value| self.text_of(key, value, rule)).collect(),
+            Some(_) => Ok(self.text(key, rule)?.into_iter().collect()),
+        }
+    }
+
+    /// Where a key stands; where it does not, its section.
+    pub fn at(&self, key: &str) -> usize {
+        self.table.get(key).map_or(self.at, |value| value.span().start)
+    }
+
     pub fn table(&self, key: &str) -> Result<Option<(usize, &'a DeTable<'a>)>, Error> {
         let Some(value) = self.table.get(key) else {
             return Ok(None);

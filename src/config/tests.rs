@@ -90,9 +90,10 @@ fn everything_that_can_be_written_is_read() {
             period: Some("updated".into()),
             touches: vec![Touch {
                 table: "document".into(),
-                column: "id".into(),
-                row_column: "document_id".into(),
-                watch: vec!["title".into()]
+                column: vec!["id".into()],
+                row_column: vec!["document_id".into()],
+                watch: vec!["title".into()],
+                ..Touch::default()
             }],
             unwatched: Vec::new(),
             watch: vec!["text".into(), "tags".into()],
@@ -264,11 +265,39 @@ fn names_are_judged_where_they_stand() {
     one_refused("scopes = { user = \"\" }", &format!("scopes.user has an empty name; {write}"));
     one_refused("scopes = { all = \"id\" }", "scopes.all would hide the flag --all; choose another name, for instance by-all");
     one_refused(
-        r#"touches = [{ table = "a", column = "b", row_column = "c=d" }]"#,
-        "touch 1: row_column is \"c=d\", with an =; rename the column: a touch is stored as row_column=value",
+        r#"touches = [{ table = "a", column = "b", row_column = "" }]"#,
+        &format!("touch 1: row_column has an empty name; {write}"),
+    );
+    one_refused(
+        r#"touches = [{ table = "a", column = ["b", ""], row_column = "c" }]"#,
+        &format!("touch 1: column has an empty name; {write}"),
     );
     let error = parse(&format!("{LEAST}index = \"Big\"")).unwrap_err();
     assert!(error.contains("index is \"Big\", which Elasticsearch refuses"), "{error}");
+}
+
+#[test]
+fn a_touch_names_columns_an_expression_or_a_query() {
+    let touch = |entry: &str| {
+        parse(&format!("{LEAST}touches = [{{ table = \"a\", {entry} }}]")).map(|config| config.collections[0].touches[0].clone())
+    };
+    let two = touch(r#"column = ["b", "c"], row_column = ["x", "y=z"]"#).unwrap();
+    assert_eq!((two.column, two.row_column), (vec!["b".to_owned(), "c".into()], vec!["x".to_owned(), "y=z".into()]));
+    let said = touch(r#"value = "b || c", keys = "select x from y where z = any($1)""#).unwrap();
+    assert_eq!((said.value.as_deref(), said.keys.as_deref()), (Some("b || c"), Some("select x from y where z = any($1)")));
+    for (entry, problem) in [
+        (r#"column = "b", value = "c", row_column = "d""#, "value stands beside column, and one of them is enough"),
+        (r#"column = "b", keys = "c", row_column = "d""#, "keys stands beside row_column, and one of them is enough"),
+        (r#"column = "b", row_column = ["c", "d"]"#, "row_column names 2, and column 1; name as many"),
+        (r#"value = "b", row_column = ["c", "d"]"#, "row_column names 2, and column 1; name as many"),
+        (r#"value = " ", row_column = "c""#, "value is empty; write SQL"),
+        (r#"row_column = "c""#, "column is missing; add column ="),
+        (r#"column = [], row_column = "c""#, "column is missing; add column ="),
+        (r#"column = 1, row_column = "c""#, "column cannot be a number; write column ="),
+    ] {
+        let error = touch(entry).unwrap_err();
+        assert!(error.contains(&format!("touch 1: {problem}")), "{entry}: {error}");
+    }
 }
 
 #[test]

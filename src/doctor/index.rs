@@ -73,7 +73,7 @@ fn filled(drift: &Drift) -> Line {
         false => ok("filled", "the documents were built by the view as it is now"),
         true => warn(
             "filled",
-            "the view changed since the documents were built",
+            "the view or touches changed since the documents were built",
             format!("catchword reindex {} --all --anew", drift.collection),
         ),
     }

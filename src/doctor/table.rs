@@ -6,7 +6,7 @@ use sqlx::{FromRow, PgConnection};
 
 use super::line::{Line, fail, ok, warn};
 use super::schema::raise;
-use crate::collection::{Collection, Highest, own_statement};
+use crate::collection::{Collection, Highest, Lost, own_statement};
 use crate::{Error, config};
 
 /// Below this a whole table is read in a moment, and needs no index.
@@ -26,7 +26,7 @@ struct Table {
 }
 
 pub(super) async fn look(connection: &mut PgConnection, config: &config::Collection, attached: &Collection) -> Result<Vec<Line>, Error> {
-    let searched = config.scopes.values().chain(&config.period).chain(config.touches.iter().map(|touch| &touch.row_column));
+    let searched = config.scopes.values().chain(&config.period);
     let searched: Vec<&String> = searched.collect::<BTreeSet<_>>().into_iter().collect();
     let table: Table = sqlx::query_as(include_str!("table.sql")).bind(&config.name).bind(&searched).fetch_one(&mut *connection).await?;
     let problems = &attached.problems;
@@ -36,6 +36,7 @@ pub(super) async fn look(connection: &mut PgConnection, config: &config::Collect
     lines.push(configured(&attached.unmigrated));
     lines.extend([shape(&table), replication(&table), indexes(&table)]);
     lines.extend(security(&table, &hidden));
+    lines.extend(related(&attached.ways_back(connection).await?));
     match attached.highest_revision(connection).await {
         Ok(highest) => lines.push(revisions(&highest)),
         // a column that the lines above miss
@@ -134,23 +135,27 @@ fn revisions(highest: &Highest) -> Line {
     }
 }
 
+/// Each way back from a related table, at any size of the table: it grows without asking again.
+fn related(lost: &[Lost]) -> Vec<Line> {
+    if lost.is_empty() {
+        return vec![ok("related", "an index leads from each related table back to the rows")];
+    }
+    let line = |lost: &Lost| match lost.fails {
+        true => fail("related", &lost.says, &lost.fix),
+        false => warn("related", &lost.says, &lost.fix),
+    };
+    lost.iter().map(line).collect()
+}
+
 fn indexes(table: &Table) -> Line {
     match table.unindexed.as_slice() {
-        [] => ok("indexes", "one for each column that scopes, period and touches search"),
-        unindexed if table.rows < SMALL => ok(
-            "indexes",
-            format!(
-                "the table is small; when it grows, {} needs an index: reindexes and related changes search by it",
-                unindexed.join(", ")
-            ),
-        ),
+        [] => ok("indexes", "one for each column that scopes and period search"),
+        unindexed if table.rows < SMALL => {
+            ok("indexes", format!("the table is small; when it grows, {} needs an index: reindexes search by it", unindexed.join(", ")))
+        }
         unindexed => warn(
             "indexes",
-            format!(
-                "no index begins with {}: each reindex or related change by it reads the whole of {}",
-                unindexed.join(", "),
-                table.name
-            ),
+            format!("no index begins with {}: each reindex by it reads the whole of {}", unindexed.join(", "), table.name),
             format!("run: create index concurrently on {} ({})", table.name, unindexed[0]),
         ),
     }

@@ -4,7 +4,7 @@ mod schema;
 
 use uuid::Uuid;
 
-use crate::collection::{self, Attached, Doubts, OfACopy};
+use crate::collection::{self, Attached, Doubts, Lost, OfACopy};
 use crate::config;
 use crate::context::{Context, index_plan};
 use crate::drift::drift;
@@ -27,6 +27,8 @@ pub struct Done {
     pub due: Option<String>,
     /// What is doubtful about its view.
     pub doubts: Doubts,
+    /// Related tables from which no index leads back.
+    pub lost: Vec<Lost>,
 }
 
 /// Makes the schema, creates the indices with their aliases, attaches every configured table. Repeating it changes nothing. Both sides
@@ -69,8 +71,9 @@ pub(crate) async fn migrate_copy(context: &Context, copy: OfACopy) -> Result<(Ve
         let plan = index_plan(context, config, installation)?;
         let (added, due) = bring_in_line(context, config, &plan).await?;
         let connection = &mut *pool.acquire().await?;
-        let doubts = collection::load(connection, config, &context.prefix).await?.doubts(connection).await?;
-        done.push(Done { collection: config.name.clone(), attached, alias: plan.alias, index, added, due, doubts });
+        let loaded = collection::load(connection, config, &context.prefix).await?;
+        let (doubts, lost) = (loaded.doubts(connection).await?, loaded.ways_back(connection).await?);
+        done.push(Done { collection: config.name.clone(), attached, alias: plan.alias, index, added, due, doubts, lost });
     }
     Ok((applied, done))
 }

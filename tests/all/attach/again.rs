@@ -7,7 +7,7 @@ use catchword::collection::{self, Attached};
 use catchword::config::Touch;
 use catchword::{Catchword, migrate};
 
-use super::{Session, attached, attached_with, config_of_item, floor, keys};
+use super::{Session, attached, attached_with, config_of_item, floor, forget, keys};
 use crate::common::{Layout, World, eventually};
 
 /// Everything that attaching makes, with the identity of each trigger, function and column.
@@ -195,11 +195,11 @@ async fn a_changed_delay_replaces_the_triggers_and_keeps_the_floor() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changed_columns_to_watch_or_a_related_table_more_raise_the_floor_and_say_so() {
+async fn changed_columns_to_watch_raise_the_floor_and_a_related_table_more_asks_for_a_reindex() {
     let world = attached().await;
     let mut config = config_of_item(&world);
     let mut last = floor(&world).await;
-    let label = Touch { table: "label".into(), column: "name".into(), row_column: "label".into(), watch: Vec::new() };
+    let label = Touch { table: "label".into(), column: vec!["name".into()], row_column: vec!["label".into()], ..Touch::default() };
 
     config.watch = vec!["text".into()];
     let done = collection::attach(&world.pool, &config).await.unwrap();
@@ -209,10 +209,21 @@ async fn changed_columns_to_watch_or_a_related_table_more_raise_the_floor_and_sa
 
     config.touches = vec![label];
     let done = collection::attach(&world.pool, &config).await.unwrap();
-    assert_eq!(done, Attached::Stale("attached again".into()), "its earlier changes left no touch");
+    assert_eq!(done, Attached::Changed, "nothing is stale by itself");
+    assert_eq!(floor(&world).await, last);
+    let filled = "select filled_view is not null from catchword.collection where name = 'item'";
+    assert!(!world.one::<bool>(filled).await, "its earlier changes left no touch: status asks for a reindex");
+    assert_eq!(triggers(&world, "label").await.len(), 4);
+    // what was scheduled without a new number wrote nothing again
+    world.sql("select catchword.reindex('item')").await;
+    assert!(!world.one::<bool>(filled).await);
+    world.sql("select catchword.reindex('item', p_anew => true)").await;
+    assert!(world.one::<bool>(filled).await);
     assert!(floor(&world).await > last);
     last = floor(&world).await;
-    assert_eq!(triggers(&world, "label").await.len(), 4);
+    assert_eq!(collection::attach(&world.pool, &config).await.unwrap(), Attached::Unchanged);
+    assert!(world.one::<bool>(filled).await);
+    forget(&world).await;
 
     config.touches.clear();
     assert_eq!(collection::attach(&world.pool, &config).await.unwrap(), Attached::Changed);

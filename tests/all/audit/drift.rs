@@ -58,10 +58,10 @@ async fn fields_that_are_only_added_are_added_by_migrate_and_then_the_view_may_h
     world.widen_view().await;
     assert_eq!(
         world.due().await.as_deref(),
-        Some("the view changed since the documents were built: catchword reindex annotation --all --anew")
+        Some("the view or touches changed since the documents were built: catchword reindex annotation --all --anew")
     );
     let (_, said, _) = world.run(&["doctor"]).await;
-    assert!(said.contains("the view changed since the documents were built"), "{said}");
+    assert!(said.contains("the view or touches changed since the documents were built"), "{said}");
     // scheduling everything without a new floor writes nothing anew
     assert_eq!(world.run(&["reindex", "annotation", "--all", "--yes"]).await.0, 0);
     assert!(world.due().await.is_some());

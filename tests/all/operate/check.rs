@@ -245,13 +245,16 @@ async fn a_view_or_a_label_that_changed_since_documents_were_built_is_a_warning(
         let (code, bad, report) = world.check().await;
         assert_eq!((code, bad), (0, vec!["warning CatchwordAuditDrift annotation".into()]), "{change}: {report}");
         let (_, words, _) = world.run(&["check"]).await;
-        let line = "warning  CatchwordAuditDrift annotation: the view changed since the documents were built; catchword reindex annotation --all --anew";
+        let line = "warning  CatchwordAuditDrift annotation: the view or touches changed since the documents were built; catchword reindex annotation --all --anew";
         assert!(
             words.starts_with("well, with a warning: CatchwordAuditDrift annotation\n") && words.lines().any(|said| said == line),
             "{words}"
         );
         let (code, words, _) = world.run(&["status"]).await;
-        assert!(code == 0 && words.contains("  drift     the view changed since the documents were built: catchword reindex"), "{words}");
+        assert!(
+            code == 0 && words.contains("  drift     the view or touches changed since the documents were built: catchword reindex"),
+            "{words}"
+        );
         // Postgres alone tells of it
         let gate = world.gate.as_ref().unwrap();
         gate.refuse();

@@ -217,7 +217,13 @@ async fn watch_without_a_primary_key_is_refused_and_says_why() {
     .await;
     let mut config = world.catchword.config().collections[0].clone();
     let watch = vec!["colour".into()];
-    config.touches.push(catchword::config::Touch { table: "label".into(), column: "name".into(), row_column: "userid".into(), watch });
+    config.touches.push(catchword::config::Touch {
+        table: "label".into(),
+        column: vec!["name".into()],
+        row_column: vec!["userid".into()],
+        watch,
+        ..Default::default()
+    });
     let refused = catchword::collection::attach(&world.pool, &config).await.unwrap_err().to_string();
     assert!(refused.contains("label has no primary key") && refused.contains("leave watch out"), "{refused}");
     world.sql("alter table label add primary key (name)").await;
