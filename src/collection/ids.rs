@@ -60,6 +60,16 @@ impl Collection {
         for row in known {
             by_key.insert(row.try_get::<String, _>("key")?, row.try_get("id")?);
         }
+        // a document that was nobody's may have got its row since: it is that row's business
+        let strangers: Vec<&str> = keys.iter().filter_map(|key| key.strip_prefix(OF_AN_ID)).collect();
+        if !strangers.is_empty() {
+            let found = sqlx::query(include_str!("keys_of_ids.sql")).bind(&self.name).bind(strangers).fetch_all(&mut *connection).await?;
+            for row in found {
+                let key = format!("{OF_AN_ID}{}", row.try_get::<String, _>("id")?);
+                let nowhere = format!("{OF_A_KEY}{key}");
+                by_key.insert(key, nowhere);
+            }
+        }
         let new = |key: &&str| !by_key.contains_key(*key) && self.key_type.fault(key).is_none();
         let new: Vec<&str> = keys.iter().copied().filter(new).collect();
         let Rows { found, .. } = rows(&mut connection, sql, self, &new, None).await?;

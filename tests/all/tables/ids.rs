@@ -119,6 +119,19 @@ async fn an_audit_finds_what_differs_under_any_id() {
     assert_eq!(world.source("page", &short(&keys[5])).await.unwrap()["text"].as_str().map(|text| &text[..5]), Some("page "));
 }
 
+/// An audit found a document that nobody had, and before its tombstone is written a row gets just this id.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_that_was_nobodys_is_left_to_the_row_that_has_its_id_now() {
+    let world = world().await;
+    assert_eq!(world.put("name", "one", 4, json!({ "text": "foreign" })).await, 201);
+    world.sql("insert into name values (1, 'one', 'first')").await;
+    drained(&world).await;
+    world.sql("select catchword.record_gone('name', array['catchword-id:one']); insert into catchword.job (collection, key, priority, tag) values ('name', 'catchword-id:one', 1, 'audit')").await;
+    drained(&world).await;
+    assert_eq!(world.source("name", "one").await.unwrap()["text"], "first");
+    well(&world, &["audit", "name", "--content"]).await;
+}
+
 /// No document takes another's place: an id that is taken, empty, too long or ours is a dead letter that says so.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_id_that_cannot_be_taken_harms_nobody() {
