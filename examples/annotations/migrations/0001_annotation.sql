@@ -68,6 +68,8 @@ create index annotation_groupid     on annotation (groupid, id);
 create index annotation_document_id on annotation (document_id, id);
 -- `catchword reindex --between A B`
 create index annotation_updated     on annotation (updated);
+-- the replies of a thread, which the view shows with its first annotation
+create index annotation_thread      on annotation (("references"[1])) where not deleted;
 -- purging a page
 create index annotation_target_uri_normalized on annotation (target_uri_normalized);
 
@@ -92,6 +94,11 @@ select
     'target_uri',            annotation.target_uri,
     'target_uri_normalized', annotation.target_uri_normalized,
     'references',            annotation."references",
+    'thread_ids', (
+      select coalesce(json_agg(reply.id order by reply.id), '[]')
+      from annotation as reply
+      where reply."references"[1] = annotation.id and not reply.deleted
+    ),
     'shared',                annotation.shared,
     'document_id',           annotation.document_id,
     'document', (

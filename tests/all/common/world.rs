@@ -273,7 +273,7 @@ fn write_config(folder: &PathBuf, layout: &Layout) -> Config {
         r#"{ "settings": { "number_of_replicas": 0 }, "mappings": { "dynamic": "strict", "properties": { "text": { "type": "text" } } } }"#;
     std::fs::write(folder.join("bystander.json"), bystander).unwrap();
     let text = format!(
-        "[worker]\ntick = \"{}\"\nbatch = {}\ncanary = {}\n\n[[collection]]\nname = \"annotation\"\ntable = \"annotation\"\nkey = \"id\"\nview = \"annotation_document\"\nmapping = \"annotation.json\"\nscopes = {{ user = \"userid\", group = \"groupid\", document = \"document_id\" }}\nperiod = \"updated\"\ntouches = [{{ table = \"document\", column = \"id\", row_column = \"document_id\" }}]\n{}\n{BYSTANDER}\n{}\n",
+        "[worker]\ntick = \"{}\"\nbatch = {}\ncanary = {}\n\n[[collection]]\nname = \"annotation\"\ntable = \"annotation\"\nkey = \"id\"\nview = \"annotation_document\"\nmapping = \"annotation.json\"\nscopes = {{ user = \"userid\", group = \"groupid\", document = \"document_id\" }}\nperiod = \"updated\"\ntouches = [{{ table = \"document\", column = \"id\", row_column = \"document_id\" }}, {{ table = \"annotation\", value = 'case when not deleted then \"references\"[1] end', row_column = \"id\", watch = [\"references\"] }}]\n{}\n{BYSTANDER}\n{}\n",
         layout.tick, layout.batch, layout.canary, layout.annotation, layout.more
     );
     let path = folder.join("catchword.toml");

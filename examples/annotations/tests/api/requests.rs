@@ -76,6 +76,24 @@ async fn a_user_and_a_page_are_enough() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_reply_reaches_the_first_annotation_of_its_thread() {
+    let world = World::new().await;
+    let first = world.save(json!({})).await;
+    let answer = world.save(json!({ "references": [first] })).await;
+    let later = world.save(json!({ "references": [first, answer] })).await;
+    let mut thread = [answer.as_str(), later.as_str()];
+    thread.sort_unstable();
+    world.settle_everything().await;
+    world.both_sides_agree().await;
+    let shown = async || world.send("GET", &format!("/api/annotations/{first}"), None).await.body["thread_ids"].clone();
+    assert_eq!(shown().await, json!(thread));
+    assert_eq!(world.send("DELETE", &format!("/api/annotations/{later}"), None).await.status, 200);
+    world.settle_everything().await;
+    world.both_sides_agree().await;
+    assert_eq!(shown().await, json!([answer]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn bad_input_is_400_names_the_field_and_saves_nothing() {
     let world = World::new().await;
     let id = world.save(json!({ "userid": "acct:untouched@test" })).await;
