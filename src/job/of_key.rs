@@ -38,7 +38,7 @@ pub async fn open_of_key(connection: &mut PgConnection, collection: &str, key: &
 
 /// Will an open touch come to this key, which must be one that the collection can have?
 pub async fn touch_is_open(connection: &mut PgConnection, collection: &str, key: &str) -> Result<bool, Error> {
-    let asked = sqlx::query_scalar("select catchword.touched_soon($1, array[$2])").bind(collection).bind(key);
+    let asked = sqlx::query_scalar("select catchword.touched_soon($1, $2)").bind(collection).bind([key]);
     let reached: Vec<String> = asked.fetch_one(connection).await?;
     Ok(!reached.is_empty())
 }

@@ -9,7 +9,6 @@ use crate::config;
 use crate::context::{Context, index_plan};
 use crate::drift::drift;
 use crate::elastic::{Ensured, IndexPlan, Shown, Target};
-use crate::printable::printable;
 use crate::{Error, elastic};
 
 pub(crate) use schema::UTF8;
@@ -116,10 +115,7 @@ pub(crate) async fn detach(context: &Context, name: &str) -> Result<String, Erro
         context.elastic.hide_from_search_alias(&alias, &targets, installation).await.map_err(|error| {
             Error::refused_with(
                 format!("{name} is still found under the search alias {alias}, and nothing was changed: {error}"),
-                format!(
-                    "repeat this when elasticsearch answers; if it is gone for good, run \"select catchword.detach('{}')\"",
-                    printable(name)
-                ),
+                format!("repeat this when elasticsearch answers; if it is gone for good, run in psql: select catchword.detach('{name}')"),
             )
         })?;
     }
