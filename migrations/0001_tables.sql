@@ -31,6 +31,7 @@ create table catchword.collection (
                   constraint collection_delay_is_sane check (delay_seconds between 0 and 3600),
   definition      text not null,
   targets         text[] not null default '{}',
+  search_alias    text,
   broken_at       timestamptz,
   repaired        bigint not null default 0,
   attached_at     timestamptz not null default now()
@@ -62,6 +63,8 @@ comment on column catchword.collection.delay_seconds is 'how long a job waits, s
 comment on column catchword.collection.definition is 'digest of what was attached; equal means nothing to do';
 comment on column catchword.collection.targets
   is 'the indices that must all agree, the readers'' first: one, until a rebuild makes it two';
+comment on column catchword.collection.search_alias
+  is 'the alias that the readers'' index was put under beside its own, to be searched together with other collections';
 comment on column catchword.collection.broken_at
   is 'since when its triggers, columns or tables are not as they must be; when they are again, an audit finds what '
      'was missed';

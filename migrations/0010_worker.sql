@@ -233,7 +233,7 @@ create function catchword.attached(
   name text, key_types text[], targets text[], period text, table_name text, names jsonb, view_name text,
   has_ids boolean, view_exists boolean, paused text, problems text[], unmigrated text[],
   view_changed boolean, rebuilding boolean, installation uuid, unwatched text[], unwatched_columns text[], copy_of text,
-  was_broken boolean
+  was_broken boolean, search_alias text
 )
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select c.name, c.key_types, c.targets, c.period::text,
@@ -265,7 +265,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
          catchword.unwatched_tables(c, facts.reads),
          catchword.unwatched_columns(c, facts.columns),
          original.name,
-         c.broken_at is not null
+         c.broken_at is not null,
+         c.search_alias
     from catchword.collection c
     join unnest(p_names, p_tables, p_views, p_said) as said (name, source, view, settings)
       on said.name = c.name

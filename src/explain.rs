@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::audit::{self, Cause, Facts, Fields};
 use crate::collection::{self, Built, Document, Want};
 use crate::compare::{Verdict, compare};
 use crate::context::Context;
@@ -11,7 +12,7 @@ use crate::elastic::{Has, Target};
 use crate::job::{self, Dead, Open};
 use crate::look::{self, AtElasticsearch, SeenKey};
 use crate::printable::{printable, shell_word};
-use crate::{Error, audit, config};
+use crate::{Error, config};
 
 /// Everything about a key.
 #[derive(Debug, Serialize)]
@@ -32,6 +33,10 @@ pub struct Explanation {
     /// Why the view cannot build it.
     pub unbuildable: Option<String>,
     pub indices: Vec<InIndex>,
+    /// Will a touch that is still open come to it? A related row changed, and its document will be written again.
+    pub touch_is_open: bool,
+    /// Why its document may differ under equal numbers, the likeliest first; empty: it does not, or a touch is open.
+    pub likely_causes: Vec<Cause>,
     pub jobs: Vec<Open>,
     pub dead: Vec<Dead>,
 }
@@ -47,6 +52,8 @@ pub struct InIndex {
     pub verdict: Option<&'static str>,
     /// Is its document the one that the view builds? None: the versions differ, or it could not be compared.
     pub same_document: Option<bool>,
+    /// If not: the fields that differ.
+    pub fields: Fields,
 }
 
 /// Looks at both sides of a key. Elasticsearch first, as the loop does.
@@ -69,9 +76,17 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
     let mut indices: Vec<InIndex> = indices.collect();
     for (target, index) in collection.targets.iter().zip(&mut indices) {
         if let Some(Built { version, document: Document::Body(body), .. }) = &built {
-            index.same_document = has_same_document(context, target, &ids.of(key), *version, body).await;
+            let differing = differing(context, target, &ids.of(key), *version, body).await;
+            index.same_document = differing.as_ref().map(Option::is_none);
+            index.fields = differing.flatten().unwrap_or_default();
         }
     }
+    let differs = indices.iter().any(|index| index.same_document == Some(false));
+    let touch_is_open = differs && job::touch_is_open(&mut connection, &collection.name, key).await?;
+    let likely_causes = match differs && !touch_is_open {
+        true => Facts::read(&collection, &mut connection).await?.causes(),
+        false => Vec::new(),
+    };
     let document = built.and_then(|built| match built.document {
         Document::Body(bytes) => serde_json::from_slice(&bytes).ok(),
         Document::TooLarge(octets) | Document::Later(octets) => Some(format!("{octets} bytes").into()),
@@ -89,6 +104,8 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
         document,
         unbuildable,
         indices,
+        touch_is_open,
+        likely_causes,
         jobs: job::open_of_key(&mut connection, &collection.name, key).await?,
         dead: job::dead_of_key(&mut connection, &collection.name, key).await?,
         paused: collection.paused,
@@ -98,14 +115,15 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
     })
 }
 
-/// Numbers say that nothing differs; the documents themselves may.
-async fn has_same_document(context: &Context, target: &Target, id: &str, version: i64, body: &[u8]) -> Option<bool> {
+/// Numbers say that nothing differs; the documents themselves may: in these fields. None: the versions differ, or it could not be asked.
+async fn differing(context: &Context, target: &Target, id: &str, version: i64, body: &[u8]) -> Option<Option<Fields>> {
     let elastic = &context.elastic;
     if !elastic.keeps_sources(target).await.ok()? {
         return None;
     }
     let stored = elastic.sources(target, &[id], look::LIMIT).await.ok()?.pop()??;
-    (stored.version == version).then(|| audit::is_same(&stored.source, body))
+    let differs = || (!audit::is_same(&stored.source, body)).then(|| audit::differing_fields(body, &stored.source));
+    (stored.version == version).then(differs)
 }
 
 /// What was typed, as Postgres writes it: an upper-case uuid or ` 7` is understood.
@@ -131,7 +149,15 @@ fn in_index(index: String, has: &Has, want: Option<Want>) -> InIndex {
         Has::Absent => (None, None),
         Has::Unknown(why) => (None, Some(why.clone())),
     };
-    InIndex { index, version, tombstone: version.is_some_and(|v| v % 2 != 0), unknown, verdict, same_document: None }
+    InIndex {
+        index,
+        version,
+        tombstone: version.is_some_and(|v| v % 2 != 0),
+        unknown,
+        verdict,
+        same_document: None,
+        fields: Fields::default(),
+    }
 }
 
 impl Explanation {
@@ -178,6 +204,9 @@ impl fmt::Display for Explanation {
             writeln!(f, "  elasticsearch  {} {has}", index.index)?;
             if index.same_document == Some(false) {
                 writeln!(f, "  verdict        content: the numbers agree, and the document is another than the view builds")?;
+                for line in index.fields.lines() {
+                    writeln!(f, "  differs        {line}")?;
+                }
                 continue;
             }
             writeln!(f, "  verdict        {}", index.verdict.map_or("none: the row must be fixed first", meaning))?;
@@ -205,6 +234,13 @@ impl fmt::Display for Explanation {
         if let Some(document) = &self.document {
             writeln!(f, "  document       {}", printable(&document.to_string()))?;
         }
+        if self.touch_is_open {
+            writeln!(f, "  touch          open: a related row changed, and its document will be written again")?;
+        }
+        for (n, cause) in self.likely_causes.iter().enumerate() {
+            let word = if n == 0 { "likely cause" } else { "or" };
+            writeln!(f, "  {word:<14} {}; {}", printable(&cause.what), cause.remedy)?;
+        }
         if let Some(why) = &self.paused {
             writeln!(f, "  paused         {}; nothing is done meanwhile", printable(why))?;
         }
@@ -221,13 +257,14 @@ impl Explanation {
             (true, false) => "in step; the next pass settles the job".into(),
             (false, false) if unknown => "not known whether it is in step; the job stays until it is".into(),
             (false, true) if unknown => "not known whether it is in step; ask again when Elasticsearch answers".into(),
-            (false, false) => "not in step yet; the job stays until it is".into(),
-            (false, true) if self.indices.iter().any(|index| index.same_document == Some(false)) => format!(
-                "not in step, though the numbers agree: {}; write it again: catchword reindex {} --ids {} --anew",
-                audit::LIKELY_CAUSES,
+            _ if self.touch_is_open => "not in step yet; a touch is open and will come to it, watch it: catchword status".into(),
+            // a job does not help: it looks at the numbers, which agree
+            _ if self.indices.iter().any(|index| index.same_document == Some(false)) => format!(
+                "not in step, though the numbers agree; write it again: catchword reindex {} --ids {} --anew",
                 self.collection,
                 shell_word(&self.key)
             ),
+            (false, false) => "not in step yet; the job stays until it is".into(),
             (false, true) if self.dead.is_empty() => format!("not in step, and no job is open: {}", by_hand()),
             (false, true) => format!("not in step, and given up: fix what the dead letter says, then: {}", by_hand()),
         }

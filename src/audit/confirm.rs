@@ -5,10 +5,10 @@
 //! the same, nothing was committed to the key from (1) to (4), since every commit has a number of its own. No job at (2) then means that
 //! the last one was settled, by a look that saw both sides agree on what is still wanted, and nothing was written since: (3) must agree.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use super::{Example, Kind, Run};
+use super::{Example, Fields, Kind, Run};
 use crate::collection::Want;
 use crate::compare::{Verdict, compare};
 use crate::elastic::{Has, Target};
@@ -63,7 +63,12 @@ pub(super) struct Difference {
     pub index: String,
     pub want: Option<Want>,
     pub has: Has,
+    /// The fields that differ, if the versions agree.
+    pub fields: Fields,
 }
+
+/// Indices in which a document differs under the same version, and in which fields.
+type Others = BTreeMap<usize, Fields>;
 
 impl Run<'_> {
     /// Looks again at what was suspected.
@@ -83,7 +88,7 @@ impl Run<'_> {
             let mut again = Vec::new();
             let mut wait = false;
             for (suspect, now) in suspects.into_iter().zip(&seen) {
-                let others = (0..targets.len()).filter(|n| other.contains(&(suspect.key.clone(), *n))).collect::<Vec<_>>();
+                let others: Others = (0..targets.len()).filter_map(|n| Some((n, other.get(&(suspect.key.clone(), n))?.clone()))).collect();
                 match judge(&suspect, now, &others, open.contains(&suspect.key)) {
                     Judged::Agrees => {}
                     Judged::Differs => confirmed.differences.extend(differences(targets, &suspect, now, &others)),
@@ -160,7 +165,7 @@ enum Judged {
 }
 
 /// Pure: what was wanted before, what both sides have now, in which indices the content is another, and whether a job was open in between.
-fn judge(suspect: &Suspect, now: &SeenKey, others: &[usize], open: bool) -> Judged {
+fn judge(suspect: &Suspect, now: &SeenKey, others: &Others, open: bool) -> Judged {
     if now.agrees() && others.is_empty() {
         Judged::Agrees
     } else if open {
@@ -178,10 +183,12 @@ fn is_unknown(seen: &SeenKey) -> bool {
     seen.verdicts().any(|verdict| verdict == Verdict::Unknown)
 }
 
-fn differences(targets: &[Target], suspect: &Suspect, now: &SeenKey, others: &[usize]) -> Vec<Difference> {
+fn differences(targets: &[Target], suspect: &Suspect, now: &SeenKey, others: &Others) -> Vec<Difference> {
     let each = targets.iter().zip(&now.has).enumerate().filter_map(|(n, (target, has))| {
-        let kind = Kind::of(compare(now.want?, has)).or_else(|| others.contains(&n).then_some(Kind::Content))?;
-        Some(Difference { key: suspect.key.clone(), kind, index: target.index().to_owned(), want: now.want, has: has.clone() })
+        let kind = Kind::of(compare(now.want?, has)).or_else(|| others.contains_key(&n).then_some(Kind::Content))?;
+        let (key, index) = (suspect.key.clone(), target.index().to_owned());
+        let fields = others.get(&n).cloned().unwrap_or_default();
+        Some(Difference { key, kind, index, want: now.want, has: has.clone(), fields })
     });
     each.collect()
 }
@@ -189,7 +196,7 @@ fn differences(targets: &[Target], suspect: &Suspect, now: &SeenKey, others: &[u
 /// The view fails for its row, so no index can have its document: a dead letter says so, or will.
 fn unbuildable(targets: &[Target], suspect: &Suspect) -> Vec<Difference> {
     let index = targets.iter().map(|target| target.index().to_owned()).next().unwrap_or_default();
-    vec![Difference { key: suspect.key.clone(), kind: Kind::Missing, index, want: None, has: Has::Absent }]
+    vec![Difference { key: suspect.key.clone(), kind: Kind::Missing, index, want: None, has: Has::Absent, fields: Fields::default() }]
 }
 
 impl Difference {
@@ -211,7 +218,14 @@ impl Difference {
             Has::Unknown(why) => format!("could not say: {why}"),
         };
         // an id may hold a zero byte, which Postgres cannot keep
-        Example { key: self.key.replace('\0', "\\0"), kind: self.kind, index: self.index.clone(), postgres, elasticsearch }
+        Example {
+            key: self.key.replace('\0', "\\0"),
+            kind: self.kind,
+            index: self.index.clone(),
+            postgres,
+            elasticsearch,
+            fields: self.fields.clone(),
+        }
     }
 }
 
@@ -241,12 +255,13 @@ mod tests {
             (Want::Present(4), seen(Want::Present(4), unknown()), false, Judged::Unknown),
             (Want::Present(4), seen(Want::Present(4), unknown()), true, Judged::Pending),
         ] {
-            assert_eq!(judge(&suspect(before), &now, &[], open), judged, "{before:?} {now:?} {open}");
+            assert_eq!(judge(&suspect(before), &now, &Others::new(), open), judged, "{before:?} {now:?} {open}");
         }
         let agreeing = seen(Want::Present(4), Has::Present(4));
-        assert_eq!(judge(&suspect(Want::Present(4)), &agreeing, &[0], false), Judged::Differs);
-        assert_eq!(judge(&suspect(Want::Present(4)), &agreeing, &[0], true), Judged::Pending);
-        assert_eq!(judge(&suspect(Want::Present(2)), &agreeing, &[0], false), Judged::Written);
+        let others = Others::from([(0, Fields::default())]);
+        assert_eq!(judge(&suspect(Want::Present(4)), &agreeing, &others, false), Judged::Differs);
+        assert_eq!(judge(&suspect(Want::Present(4)), &agreeing, &others, true), Judged::Pending);
+        assert_eq!(judge(&suspect(Want::Present(2)), &agreeing, &others, false), Judged::Written);
     }
 
     #[test]
@@ -254,7 +269,7 @@ mod tests {
         let seen = SeenKey { want: Some(Want::Present(4)), has: vec![Has::Present(4), Has::Absent] };
         assert!(!seen.agrees());
         let targets = [Target::new("a-000001"), Target::new("a-000002")];
-        let found = differences(&targets, &Suspect::of("k".into(), Some(Want::Present(4))), &seen, &[]);
+        let found = differences(&targets, &Suspect::of("k".into(), Some(Want::Present(4))), &seen, &Others::new());
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].kind, found[0].index.as_str()), (Kind::Missing, "a-000002"));
     }

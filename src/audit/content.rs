@@ -1,11 +1,11 @@
 //! Equal numbers mean equal documents: an audit can be asked to see that it is so.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Number, Value};
 
-use super::Run;
+use super::{Fields, Run, differing_fields};
 use crate::collection::{Built, Document};
 use crate::elastic::{Answer, Stored, Target};
 use crate::{Error, database, elastic};
@@ -15,11 +15,14 @@ const ROUND: usize = 500;
 /// The limit of reading one round from an index.
 const LOOK: Duration = Duration::from_secs(20);
 
+/// Keys and the indices in which their documents differ under the same version, and in which fields.
+pub(super) type OtherContent = BTreeMap<(String, usize), Fields>;
+
 impl Run<'_> {
-    /// Of these keys, those whose document differs under the same version, with the indices in which it does. Keys whose versions differ,
+    /// Of these keys, those whose document differs under the same version, with the indices in which it does, and how. Keys whose versions differ,
     /// or that the view does not return (any more), are not its business.
-    pub(super) async fn other_content(&self, targets: &[Target], keys: &[&str]) -> Result<BTreeSet<(String, usize)>, Error> {
-        let mut differing = BTreeSet::new();
+    pub(super) async fn other_content(&self, targets: &[Target], keys: &[&str]) -> Result<OtherContent, Error> {
+        let mut differing = OtherContent::new();
         let mut pending: Vec<Vec<&str>> = keys.chunks(ROUND).map(<[&str]>::to_vec).collect();
         while let Some(round) = pending.pop() {
             self.check_stop()?;
@@ -35,8 +38,8 @@ impl Run<'_> {
             for (n, target) in targets.iter().enumerate() {
                 let stored = self.sources(target, &asked).await?;
                 for ((key, version, body), stored) in wanted.iter().zip(stored) {
-                    if stored.is_some_and(|stored| stored.version == *version && !is_same(&stored.source, body)) {
-                        differing.insert(((*key).to_owned(), n));
+                    if let Some(stored) = stored.filter(|stored| stored.version == *version && !is_same(&stored.source, body)) {
+                        differing.insert(((*key).to_owned(), n), differing_fields(body, &stored.source));
                     }
                 }
             }
@@ -76,7 +79,7 @@ pub(crate) fn is_same(a: &[u8], b: &[u8]) -> bool {
     a == b || matches!((value(a), value(b)), (Some(a), Some(b)) if are_same(&a, &b))
 }
 
-fn are_same(a: &Value, b: &Value) -> bool {
+pub(super) fn are_same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => is_same_number(a, b),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| are_same(a, b)),

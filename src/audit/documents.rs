@@ -2,9 +2,9 @@
 
 use futures_util::future::join;
 
-use super::Run;
 use super::confirm::{Confirmed, Difference, Suspect};
 use super::kind::Kind;
+use super::{Fields, Run};
 use crate::Error;
 use crate::collection::Want;
 use crate::elastic::{Has, PAGE, Page};
@@ -90,6 +90,7 @@ impl Run<'_> {
             index: index.to_owned(),
             want: Some(Want::Never),
             has: Has::Present(0),
+            fields: Fields::default(),
         };
         confirmed.differences.extend(unspeakable.into_iter().map(told));
         Ok(confirmed)

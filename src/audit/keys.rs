@@ -84,7 +84,7 @@ impl Run<'_> {
         let keys = &seen.keys;
         let shown: Vec<usize> = (0..keys.len()).filter(is_shown).collect();
         let other = self.other_content(&self.targets, &shown.iter().map(|n| keys[*n]).collect::<Vec<_>>()).await?;
-        let other: BTreeSet<&str> = other.iter().map(|(key, _)| key.as_str()).collect();
+        let other: BTreeSet<&str> = other.keys().map(|(key, _)| key.as_str()).collect();
         let differing = shown.into_iter().filter(|n| other.contains(keys[*n]));
         Ok(differing.map(|n| Suspect { want: seen.wants[n], key: keys[n].to_owned(), content: true }).collect())
     }

@@ -187,6 +187,7 @@ impl Ledger {
             paused: None,
             blocked: None,
             examples: self.examples.clone(),
+            likely_causes: Vec::new(),
             asked_at: self.asked_at,
             finished_at: self.finished_at,
         }

@@ -7,9 +7,11 @@
 //! What differs at first sight is only suspected (`confirm.rs`): a difference counts if it is still there while nothing was written to the
 //! key in between and no job is open for it. Such a job would heal it.
 
+mod cause;
 mod confirm;
 mod content;
 mod documents;
+mod fields;
 mod held;
 mod keys;
 mod kind;
@@ -29,10 +31,13 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
 
+pub use cause::Cause;
+pub(crate) use cause::Facts;
 pub(crate) use content::is_same;
+pub(crate) use fields::differing_fields;
+pub use fields::{Field, Fields};
 pub use kind::Kind;
 pub use ledger::{Unfinished, unfinished};
-pub(crate) use remedy::LIKELY_CAUSES;
 pub use report::{Example, Report};
 pub use verified::{Switched, Verified, verified};
 
@@ -237,10 +242,21 @@ impl Run<'_> {
 
     async fn finish(mut self) -> Result<Report, Error> {
         let Held { paused, blocked } = self.held().await?;
+        let likely_causes = if self.report().is_other_content() { self.likely_causes().await? } else { Vec::new() };
         self.ledger.finish(&self.context.pool).await?;
-        let report = Report { paused, blocked, ..self.report() };
+        let report = Report { paused, blocked, likely_causes, ..self.report() };
         (self.watch)(&report);
         Ok(report)
+    }
+}
+
+impl Run<'_> {
+    /// Asked at the end, of the view as it is then: an audit may take hours.
+    async fn likely_causes(&self) -> Result<Vec<Cause>, Error> {
+        let config = self.context.config.collection(Some(&self.collection.name))?;
+        let mut connection = self.context.pool.acquire().await?;
+        let now = collection::load(&mut connection, config, &self.context.prefix).await?;
+        Ok(Facts::read(&now, &mut connection).await?.causes())
     }
 }
 

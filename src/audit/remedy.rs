@@ -2,9 +2,6 @@
 
 use super::{Counts, Kind};
 
-/// Why documents differ under equal numbers, the likely cause first.
-pub(crate) const LIKELY_CAUSES: &str = "the view reads a table that is not watched (catchword doctor), or calls a function that changed or depends on the time, or a restored database gave numbers twice, or somebody writes to the index";
-
 /// How many of these a repair can schedule: all but those whose jobs were given up.
 pub(super) fn mendable(counts: &Counts) -> u64 {
     Kind::ALL.into_iter().filter(|kind| *kind != Kind::Dead).map(|kind| of(counts, kind)).sum()

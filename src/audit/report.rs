@@ -5,7 +5,7 @@ use std::fmt;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Kind, remedy};
+use super::{Cause, Counts, Fields, Kind, remedy};
 use crate::printable::printable;
 
 /// Characters of a key that are shown; the JSON has all of them.
@@ -43,6 +43,8 @@ pub struct Report {
     /// Why it cannot be worked on, asked at the end.
     pub blocked: Option<String>,
     pub examples: Vec<Example>,
+    /// If documents differ under equal numbers: why that may be, the likeliest first. Asked at the end.
+    pub likely_causes: Vec<Cause>,
     /// What was committed before is what is compared.
     pub asked_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
@@ -58,6 +60,9 @@ pub struct Example {
     pub postgres: String,
     /// What the index has.
     pub elasticsearch: String,
+    /// The fields that differ, if the versions agree.
+    #[serde(default)]
+    pub fields: Fields,
 }
 
 impl Report {
@@ -110,6 +115,9 @@ impl fmt::Display for Report {
                 for example in self.examples.iter().filter(|example| example.kind == kind).take(3) {
                     let (key, index) = (quoted(&example.key), &example.index);
                     writeln!(f, "            {key}: Postgres {}, {index} {}", example.postgres, example.elasticsearch)?;
+                    for line in example.fields.lines() {
+                        writeln!(f, "              {line}")?;
+                    }
                 }
             }
         }
@@ -142,8 +150,9 @@ impl Report {
             (_, true) => writeln!(f, "  not in step; {scheduled} scheduled for repair, watch them: catchword status")?,
             (_, false) => writeln!(f, "  not in step; repair it: {}", remedy::repair(collection, differences))?,
         }
-        if remedy::is_content(differences) {
-            writeln!(f, "  other content under equal numbers: {}", remedy::LIKELY_CAUSES)?;
+        for (n, cause) in self.likely_causes.iter().enumerate() {
+            let word = if n == 0 { "other content under equal numbers; likely cause" } else { "or" };
+            writeln!(f, "  {word}: {}; {}", printable(&cause.what), cause.remedy)?;
         }
         match remedy::given_up(differences) {
             0 => Ok(()),
@@ -183,6 +192,7 @@ mod tests {
             paused: None,
             blocked: None,
             examples: Vec::new(),
+            likely_causes: Vec::new(),
             asked_at: DateTime::UNIX_EPOCH,
             finished_at: None,
         }

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use super::Run;
 use super::confirm::{Confirmed, Difference};
 use super::kind::Kind;
+use super::{Fields, Run};
 use crate::collection::Want;
 use crate::compare::compare;
 use crate::elastic::Has;
@@ -45,7 +45,14 @@ impl Run<'_> {
                 continue;
             }
             let kind = if dead.contains(id) { Kind::Dead } else { Kind::Orphan };
-            confirmed.differences.push(Difference { key: id.to_owned(), kind, index: target.index().to_owned(), want: Some(*want), has });
+            confirmed.differences.push(Difference {
+                key: id.to_owned(),
+                kind,
+                index: target.index().to_owned(),
+                want: Some(*want),
+                has,
+                fields: Fields::default(),
+            });
         }
         Ok(confirmed)
     }

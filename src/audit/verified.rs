@@ -66,7 +66,8 @@ impl Verified {
     /// Where differences come from that no job would have repaired.
     pub fn causes(&self) -> &'static str {
         if remedy::is_content(&self.counts) {
-            remedy::LIKELY_CAUSES
+            "the view reads a table that is not watched (catchword doctor), or calls a function that changed or depends on the time, \
+             or a restored database gave numbers twice, or somebody writes to the index"
         } else {
             "somebody writes to the index, or writes rows without the triggers"
         }

@@ -142,7 +142,9 @@ pub(super) enum Command {
     /// Counts up to 10,000 jobs of each priority exactly and estimates above that, so it is quick on any queue. Waits at most 3 s for
     /// Elasticsearch and 8 s for Postgres.
     ///
-    /// Exit 0: healthy; 1: something is blocked, dead, expired or served by no worker, or a server does not answer.
+    /// Exit 0: nothing needs a person, though jobs may be due; 1: something is blocked, at a standstill, dead, expired or not migrated, an
+    /// index lost writes, an audit found what is not scheduled for repair, jobs have been due for two minutes and no worker serves them,
+    /// jobs are of a collection that is not configured, or a server does not answer.
     Status(Status),
     /// Is everything all right? Judges what the alarms judge, for cron and Nagios
     ///
@@ -322,7 +324,7 @@ pub(super) struct Check {
     /// As JSON, with everything that was judged
     #[arg(long, conflicts_with = "quiet")]
     pub json: bool,
-    /// Print nothing if all is well: cron mails whatever is printed
+    /// Print nothing if it exits 0, not even warnings: cron mails whatever is printed
     #[arg(long)]
     pub quiet: bool,
 }

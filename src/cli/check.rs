@@ -8,7 +8,7 @@ pub(super) async fn run(args: &Args, options: &Check) -> anyhow::Result<End> {
     let report = args.open()?.check().await;
     if options.json {
         print_json(&report)?;
-    } else if !(options.quiet && report.level == Level::Well) {
+    } else if !(options.quiet && matches!(report.level, Level::Well | Level::Warning)) {
         say(&report)?;
     }
     Ok(match report.level {

@@ -2,7 +2,7 @@
 
 use super::args::{Args, Detach};
 use super::{End, confirmed, say};
-use crate::collection;
+use crate::migrate;
 use crate::printable::printable;
 
 pub(super) async fn run(args: &Args, options: &Detach) -> anyhow::Result<End> {
@@ -14,7 +14,7 @@ pub(super) async fn run(args: &Args, options: &Detach) -> anyhow::Result<End> {
         say("nothing was changed\n")?;
         return Ok(End::Not);
     }
-    let done = collection::detach(&catchword.context.pool, &options.name).await?;
+    let done = migrate::detach(&catchword.context, &options.name).await?;
     say(format_args!("{name}: {done}\n"))?;
     Ok(if done == "not attached" { End::Not } else { End::Done })
 }

@@ -39,6 +39,12 @@ async fn real_run(catchword: &Catchword, copy: OfACopy) -> anyhow::Result<()> {
             Done::PutBack(aliases) => format!("alias {} put back", aliases.join(", ")),
         };
         say(format_args!("{:<11} table {table}; alias {} -> index {} {index}\n", done.collection, done.alias, done.index.target.index()))?;
+        if let Some(alias) = &done.shown.added {
+            say(format_args!("{:<11} found under the search alias {alias}\n", ""))?;
+        }
+        for (alias, index) in &done.shown.removed {
+            say(format_args!("{:<11} search alias {alias} taken off index {index}\n", ""))?;
+        }
         if done.collection == CANARY {
             continue;
         }

@@ -102,6 +102,15 @@ async fn sample(connection: &mut PgConnection, collection: &Collection) -> Resul
     Ok(keys)
 }
 
+/// A view that cannot be read. Somebody's lock says nothing of the view.
+fn unreadable(config: &config::Collection, error: sqlx::Error) -> Error {
+    let why = format!("{} of collection {}: {error}", config.view, config.name);
+    match Error::from(error) {
+        locked if locked.is_too_slow() => locked,
+        _ => Error::View(why),
+    }
+}
+
 /// With sequential scans discouraged, one that is still in the plan has no other way: it would be taken once per batch. Only large tables
 /// are judged: in one of a few rows every index costs the same, and a right view would be refused by chance.
 async fn check_plan(
@@ -116,9 +125,8 @@ async fn check_plan(
     let judged = if large.contains(own) { Judged::ByPlan } else { Judged::TooSmall };
     sqlx::query("set local enable_seqscan = off").execute(&mut *connection).await?;
     let explain = with_keys(filled(&collection.statements.explain).bind(&config.name), &collection.key_type, keys);
-    let rows = read_view(connection, explain.bind(i64::MAX).bind(i64::MAX))
-        .await
-        .map_err(|error| Error::View(format!("{} of collection {}: {error}", config.view, config.name)))?;
+    let read = read_view(connection, explain.bind(i64::MAX).bind(i64::MAX)).await;
+    let rows = read.map_err(|error| unreadable(config, error))?;
     let explained: Value = rows.first().ok_or(sqlx::Error::RowNotFound)?.try_get(0)?;
     match plan::reads_whole(&explained, &large) {
         None => Ok(judged),

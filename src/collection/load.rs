@@ -102,15 +102,22 @@ fn read(rows: &[PgRow], config: &config::Collection, prefix: &str) -> Result<Col
     }
     let (key_types, alias): (Vec<String>, String) = (row.try_get("key_types")?, format!("{prefix}{}", config.index));
     let targets: Vec<String> = row.try_get("targets")?;
+    let search_alias: Option<String> = row.try_get("search_alias")?;
+    let mut unmigrated: Vec<String> = row.try_get("unmigrated")?;
+    // with the prefix, which Postgres does not know
+    if config.search_alias.as_ref().map(|alias| format!("{prefix}{alias}")) != search_alias {
+        unmigrated.push("search_alias".into());
+    }
     Ok(Collection {
         key_type: KeyType::named(&key_types)
             .ok_or_else(|| Error::refused(format!("collection {name} has a key of type {}", key_types.join(", "))))?,
         alias,
+        search_alias,
         targets: targets.into_iter().map(Target::new).collect(),
         period: row.try_get("period")?,
         paused: row.try_get("paused")?,
         problems: row.try_get("problems")?,
-        unmigrated: row.try_get("unmigrated")?,
+        unmigrated,
         view_changed: row.try_get("view_changed")?,
         rebuilding: row.try_get("rebuilding")?,
         installation: row.try_get("installation")?,

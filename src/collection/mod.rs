@@ -13,6 +13,7 @@ mod now;
 mod plan;
 mod repair;
 mod rows;
+mod search_alias;
 mod statements;
 mod survey;
 mod targets;
@@ -32,6 +33,7 @@ pub use load::{Found, installation, load, own_statement, problems, with_remedy};
 pub use now::Now;
 pub use repair::{Expanded, draw, expand_touches, raise_revision, record_gone};
 pub use rows::Unbuildable;
+pub use search_alias::{search_alias, set_search_alias};
 pub use survey::{Highest, Survey};
 pub use wants::Want;
 pub use watched::Doubts;
@@ -51,6 +53,8 @@ pub struct Collection {
     pub key_type: KeyType,
     /// The alias that readers search.
     pub alias: String,
+    /// The alias that its index was put under, so that readers search it together with other collections.
+    pub search_alias: Option<String>,
     /// The indices that must all agree, the readers' first. One, until a rebuild makes it two.
     pub targets: Vec<Target>,
     /// The column that `reindex --between` reads.

@@ -62,7 +62,8 @@ impl Collection {
             transaction.rollback().await?;
             match drawn {
                 Ok(_) => {}
-                Err(error) if error.sqlstate().is_some() => return Ok(Some(error.to_string())),
+                // somebody's lock says nothing of the table
+                Err(error) if error.sqlstate().is_some() && !error.is_too_slow() => return Ok(Some(error.to_string())),
                 Err(error) => return Err(error),
             }
         }

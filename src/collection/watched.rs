@@ -15,6 +15,8 @@ pub struct Doubts {
     pub opaque: Vec<String>,
     /// Tables that are waived, and that it does not read.
     pub needless: Vec<String>,
+    /// Tables that are waived, and that it reads.
+    pub waived: Vec<String>,
     /// Columns of the table that it reads and `watch` lacks.
     #[sqlx(skip)]
     pub columns: Vec<String>,

@@ -24,6 +24,7 @@ pub(super) static COLLECTION: LazyLock<Collection> = LazyLock::new(|| Collection
     view: "catchword.canary_document".to_owned(),
     mapping: PathBuf::new(),
     index: CANARY.to_owned(),
+    search_alias: None,
     revision: "catchword_revision".to_owned(),
     scopes: BTreeMap::new(),
     period: None,

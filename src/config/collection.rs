@@ -27,6 +27,8 @@ pub struct Collection {
     pub mapping: PathBuf,
     /// The readers' alias, without the installation's prefix; the name unless it was given.
     pub index: String,
+    /// An alias that readers search over all collections that name it, without the installation's prefix.
+    pub search_alias: Option<String>,
     /// The column that the trigger keeps the revision in.
     pub revision: String,
     /// Flags of `reindex`, and the table's columns that they compare.
@@ -89,6 +91,7 @@ const KEYS: &[Key] = &[
     Key { name: "view", example: r#"view = "annotation_document""# },
     Key { name: "mapping", example: r#"mapping = "annotation.json""# },
     Key { name: "index", example: r#"index = "annotation""# },
+    Key { name: "search_alias", example: r#"search_alias = "everything""# },
     Key { name: "revision", example: r#"revision = "catchword_revision""# },
     Key { name: "scopes", example: r#"scopes = { user = "userid" }"# },
     Key { name: "period", example: r#"period = "updated""# },
@@ -125,6 +128,7 @@ pub(super) fn read(section: &Section) -> Result<Collection, Error> {
         view: section.required_text("view", names::relation)?,
         mapping: folder.join(section.required_text("mapping", path)?),
         index: section.text("index", names::index)?.unwrap_or_else(|| name.clone()),
+        search_alias: section.text("search_alias", names::index)?,
         revision: section.text("revision", names::column)?.map_or_else(|| "catchword_revision".to_owned(), |name| names::as_in_sql(&name)),
         scopes: scopes(section)?,
         period: section.text("period", names::column)?.map(|name| names::as_in_sql(&name)),

@@ -102,6 +102,10 @@ fn collections(top: &Section) -> Result<Vec<Collection>, Error> {
     for (nth, (at, table)) in tables(top)?.into_iter().enumerate() {
         let section = collection::section(top.source, nth, at, table)?;
         let collection = collection::read(&section)?;
+        let own_index = [collection.index.as_str(), CANARY].into_iter().find(|index| collection.search_alias.as_deref() == Some(index));
+        if let Some(index) = own_index {
+            return Err(section.refuse("search_alias", at, search_alias_is_index(index)));
+        }
         for earlier in &collections {
             distinct(earlier, &collection).map_err(|(key, fault)| section.refuse(key, at, fault))?;
         }
@@ -133,6 +137,13 @@ fn distinct(earlier: &Collection, this: &Collection) -> Result<(), (&'static str
         ("name", "is the name of an earlier collection too".to_owned())
     } else if earlier.index == this.index {
         ("index", format!("is {:?}, which collection {:?} writes to", this.index, earlier.name))
+    } else if earlier.search_alias.as_ref() == Some(&this.index) {
+        return Err((
+            "index",
+            Fault::new(format!("is {:?}, the search_alias of collection {:?}", this.index, earlier.name), "choose another"),
+        ));
+    } else if this.search_alias.as_ref() == Some(&earlier.index) {
+        return Err(("search_alias", search_alias_is_index(&earlier.index)));
     } else if (&earlier.table, &earlier.view) == (&this.table, &this.view) {
         ("view", format!("and table are those of collection {:?}", earlier.name))
     } else if (&earlier.table, &earlier.revision) == (&this.table, &this.revision) {
@@ -144,6 +155,11 @@ fn distinct(earlier: &Collection, this: &Collection) -> Result<(), (&'static str
         return Ok(());
     };
     Err((key, Fault::new(problem, "give each collection its own")))
+}
+
+/// An alias over several collections cannot be the alias of one: that one must lead to one index.
+fn search_alias_is_index(index: &str) -> Fault {
+    Fault::new(format!("is {index:?}, which a collection has as its index"), "choose a name that is no collection's index")
 }
 
 #[cfg(test)]

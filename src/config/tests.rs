@@ -31,6 +31,7 @@ key = "id"
 view = "app.annotation_document"
 mapping = "mappings/annotation.json"
 index = "annotations.v2"
+search_alias = "everything"
 revision = "rev"
 scopes = { user = "userid", group = "groupid", document = "document_id" }
 period = "updated"
@@ -85,6 +86,7 @@ fn everything_that_can_be_written_is_read() {
             view: "app.annotation_document".into(),
             mapping: "/etc/mappings/annotation.json".into(),
             index: "annotations.v2".into(),
+            search_alias: Some("everything".into()),
             revision: "rev".into(),
             scopes: BTreeMap::from(scopes),
             period: Some("updated".into()),
@@ -150,7 +152,7 @@ fn an_unknown_key_is_refused_with_a_guess_or_the_list() {
     one_refused("scope = {}", "scope is not a known key; did you mean scopes?");
     one_refused(
         "retries = 1",
-        "retries is not a known key; the keys here are: name, table, key, view, mapping, index, revision, scopes, \
+        "retries is not a known key; the keys here are: name, table, key, view, mapping, index, search_alias, revision, scopes, \
          period, touches, unwatched, watch, delay",
     );
     one_refused(r#"touches = [{ tabel = "document" }]"#, "touch 1: tabel is not a known key; did you mean table?");
@@ -374,4 +376,25 @@ fn a_file_that_is_not_there_is_refused_with_where_to_say_it() {
     let error = Config::read(Path::new("/nowhere/catchword.toml")).unwrap_err().to_string();
     assert!(error.starts_with("cannot read /nowhere/catchword.toml: "), "{error}");
     assert!(error.ends_with("; say where it is with --config or CATCHWORD_CONFIG"), "{error}");
+}
+
+#[test]
+fn a_search_alias_is_no_collections_index() {
+    let other = LEAST.replace("annotation", "other");
+    let shared = parse(&format!("{LEAST}search_alias = \"everything\"\n{other}search_alias = \"everything\"")).unwrap();
+    assert!(shared.collections.iter().all(|collection| collection.search_alias.as_deref() == Some("everything")));
+
+    let end = "which a collection has as its index; choose a name that is no collection's index";
+    for (added, name) in [("", "annotation"), ("index = \"a\"\n", "a"), ("", "catchword_canary")] {
+        let error = parse(&format!("{LEAST}{added}search_alias = \"{name}\"")).unwrap_err();
+        assert!(error.ends_with(&format!("search_alias is \"{name}\", {end}")), "{error}");
+    }
+    let error = parse(&format!("{LEAST}{other}search_alias = \"annotation\"")).unwrap_err();
+    assert!(error.ends_with(&format!("search_alias is \"annotation\", {end}")), "{error}");
+    let error = parse(&format!("{LEAST}search_alias = \"other\"\n{other}")).unwrap_err();
+    assert!(error.ends_with("index is \"other\", the search_alias of collection \"annotation\"; choose another"), "{error}");
+    for bad in ["Every", "a b", "", "all-000001", "*"] {
+        let error = parse(&format!("{LEAST}search_alias = \"{bad}\"")).unwrap_err();
+        assert!(error.contains("8: collection \"annotation\": search_alias "), "{error}");
+    }
 }

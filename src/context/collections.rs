@@ -68,7 +68,7 @@ pub(crate) async fn load_collections(context: &Context, Found { collections, mut
             }
         }
         match check_owner(context, readers, collection).await {
-            Ok(()) => {}
+            Ok(()) => note_search_alias(context, collection, readers).await,
             Err(elastic::Error::Request { answer, .. }) => {
                 context.health.breakers.note(name, &answer);
                 unverified.insert(name.clone(), answer.to_string());
@@ -89,6 +89,23 @@ pub(crate) async fn load_collections(context: &Context, Found { collections, mut
     known.collections = loaded.into_iter().map(|collection| (collection.name.clone(), collection)).collect();
     known.withheld = withheld;
     refused
+}
+
+/// Takes note whether it is found under its search alias. Nothing waits for that: its own readers do not need it.
+async fn note_search_alias(context: &Context, collection: &Collection, readers: &Target) {
+    let Collection { name, search_alias, installation, .. } = collection;
+    let problem = match search_alias {
+        Some(alias) => {
+            let shown = context.elastic.is_shown_in_search_alias(alias, readers, name, *installation);
+            match tokio::time::timeout(OWNERSHIP, shown).await {
+                // no answer says nothing of the alias
+                Err(_) | Ok(Err(elastic::Error::Request { .. })) => return,
+                Ok(shown) => shown.err(),
+            }
+        }
+        None => None,
+    };
+    context.health.faults.note(name, Fault::NotShown, problem.map(|problem| problem.to_string()));
 }
 
 /// Is this index of the collection ours?

@@ -114,6 +114,7 @@ impl Context {
 pub(crate) fn index_plan(context: &Context, config: &config::Collection, installation: Uuid) -> Result<IndexPlan, Error> {
     Ok(IndexPlan {
         alias: format!("{}{}", context.prefix, config.index),
+        search_alias: config.search_alias.as_ref().map(|alias| format!("{}{alias}", context.prefix)),
         mapping: config.mapping_json()?,
         installation,
         collection: config.name.clone(),

@@ -20,6 +20,10 @@ use crate::{Error, crash, database, metrics, traceparent};
 
 /// A dead cluster costs a write this much at most, and only until the breaker opens.
 const LIMIT: Duration = Duration::from_secs(1);
+/// A bulk ends so much before the first of its callers gives up: when that caller comes again, the breaker has heard of the failure.
+const AHEAD: Duration = Duration::from_millis(50);
+/// A bulk has so much time at least, however late it begins: a slow read from Postgres must not look like a slow Elasticsearch.
+const LEAST: Duration = Duration::from_millis(500);
 /// Direct writes at a time; more are left to the loop. They go together, so that each costs little more than its own bytes.
 const AT_A_TIME: usize = 256;
 /// What a direct write is left for, when this process has not heard of a new index yet.
@@ -167,7 +171,8 @@ impl DirectPath {
         let writes = each.concat();
         let named: Vec<_> = writes.iter().map(|write| ids.of(write.key)).collect();
         let sent_as: Vec<Write<'_>> = writes.iter().zip(&named).map(|(write, id)| write.under(id)).collect();
-        let mut answers = self.send(collection, &sent_as, refresh).await.into_iter();
+        let first = callers.iter().map(|caller| caller.since).min().unwrap_or_else(Instant::now);
+        let mut answers = self.send(collection, &sent_as, refresh, first).await.into_iter();
         let own: Vec<Vec<Answer>> = each.iter().map(|writes| answers.by_ref().take(writes.len()).collect()).collect();
         for (caller, answers) in callers.into_iter().zip(own) {
             let refused = answers.iter().find(|answer| !matches!(answer, Answer::Applied | Answer::Conflict));
@@ -175,15 +180,16 @@ impl DirectPath {
         }
     }
 
-    /// Sends to every index; what the readers' one answered. The breakers hear of it once, however many are in it.
-    async fn send(&self, collection: &Collection, writes: &[Write<'_>], refresh: Refresh) -> Vec<Answer> {
+    /// Sends to every index, for callers of whom the first has waited since then; what the readers' one answered. The breakers hear of
+    /// it once, however many are in it.
+    async fn send(&self, collection: &Collection, writes: &[Write<'_>], refresh: Refresh, first: Instant) -> Vec<Answer> {
         let Some((readers, others)) = collection.targets.split_first() else {
             return vec![Answer::Blocked("it has no index yet".into()); writes.len()];
         };
         for other in others {
             self.send_to_hidden_index(other, writes, refresh).await;
         }
-        let answers = self.context.elastic.bulk(readers, writes, refresh, LIMIT).await;
+        let answers = self.context.elastic.bulk(readers, writes, refresh, time_left(first.elapsed())).await;
         let failed = |answer: &&Answer| !matches!(answer, Answer::Applied | Answer::Conflict | Answer::Refused(_) | Answer::TooLarge(_));
         if let Some(answer) = answers.iter().find(failed).or(answers.first()) {
             self.context.health.breakers.note(&collection.name, answer);
@@ -233,10 +239,30 @@ impl Drop for Request {
     }
 }
 
+/// How long a bulk may take whose first caller has waited so long already.
+fn time_left(waited: Duration) -> Duration {
+    LIMIT.saturating_sub(AHEAD + waited).max(LEAST)
+}
+
 /// A server that answered with an error did not commit. Without an answer nobody knows.
 fn commit_error(error: sqlx::Error) -> Error {
     match error {
         sqlx::Error::Database(_) => Error::Postgres(error),
         lost => Error::CommitUnknown(lost),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bulk_ends_before_its_first_caller_gives_up_and_has_half_a_second_at_least() {
+        for waited in [0, 10, 300, 450].map(Duration::from_millis) {
+            assert_eq!(time_left(waited) + waited + AHEAD, LIMIT, "{waited:?}");
+        }
+        for waited in [451, 999, 5000].map(Duration::from_millis) {
+            assert_eq!(time_left(waited), LEAST, "{waited:?}");
+        }
     }
 }

@@ -29,7 +29,7 @@ struct Queue {
 
 /// One direct write that waits for its answer.
 pub(super) struct Caller {
-    since: Instant,
+    pub since: Instant,
     pub keys: Vec<String>,
     answer: oneshot::Sender<Result<(), String>>,
 }

@@ -23,6 +23,10 @@ pub(super) async fn doctor_index(context: &Context, collection: &Collection, ins
     if collection.targets.is_empty() {
         lines.push(fail("aliases", "there is no index yet", "run: catchword migrate"));
     }
+    if let (Some(alias), Some(readers)) = (&collection.search_alias, collection.readers_target()) {
+        let shown = context.elastic.is_shown_in_search_alias(alias, readers, &collection.name, installation);
+        lines.push(search_alias(alias, in_time("look at the search alias", shown).await));
+    }
     for target in &collection.targets {
         let owned = context.elastic.belongs(target, &collection.targets, &collection.alias, installation);
         let owned = in_time("ask whose index it is", owned).await;
@@ -83,6 +87,13 @@ fn aliases(target: &Target, owned: Result<(), Error>) -> Line {
     match owned {
         Ok(()) => ok("aliases", format!("{} is ours, has both aliases, and readers do not see tombstones", target.index())),
         Err(error) => fail("aliases", error.what(), error.remedy().unwrap_or_else(|| MAY_LOOK.into())),
+    }
+}
+
+fn search_alias(alias: &str, shown: Result<(), Error>) -> Line {
+    match shown {
+        Ok(()) => ok("search_alias", format!("it is found under {alias}, without tombstones")),
+        Err(error) => fail("search_alias", error.what(), error.remedy().unwrap_or_else(|| MAY_LOOK.into())),
     }
 }
 

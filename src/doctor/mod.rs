@@ -4,6 +4,7 @@
 mod elastic;
 mod index;
 mod line;
+mod locked;
 mod mapping;
 mod postgres;
 mod rights;
@@ -15,10 +16,11 @@ mod work;
 
 use std::time::Duration;
 
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::collection::{self, Collection};
-use crate::config::{CANARY, Environment};
+use crate::config::{self, CANARY, Environment};
 use crate::context::Context;
 use crate::{Error, database, migrate};
 use elastic::doctor_elasticsearch;
@@ -104,20 +106,13 @@ async fn doctor_postgres(context: &Context, environment: &Environment, report: &
         let group = format!("{} table", config.name);
         match collection::load(connection, config, &context.prefix).await {
             Ok(collection) => {
-                report.add(&group, table::look(connection, config, &collection).await?);
-                // what is missing was said of the table; whatever else needs it cannot be told
-                let broken = |error: &Error| error.sqlstate().is_some() && !collection.problems.is_empty();
-                match trial::look(connection, &collection).await {
-                    Err(error) if broken(&error) => {}
-                    lines => report.add(&group, lines?),
+                match doctor_table(connection, context, config, &collection, report).await {
+                    Err(error) if error.is_too_slow() => report.add(&group, [locked::look(connection, &error).await?]),
+                    looked => looked?,
                 }
-                let lines = match view::look(connection, config, &collection, &context.config).await {
-                    Err(error) if broken(&error) => vec![fail("shape", error.to_string(), "fix the table first, as its own lines say")],
-                    lines => lines?,
-                };
-                report.add(&format!("{} view", config.name), lines);
                 collections.push(collection);
             }
+            Err(error) if error.is_too_slow() => report.add(&group, [locked::look(connection, &error).await?]),
             Err(Error::Refused { what, remedy }) => {
                 report.add(&group, [fail("attached", what, remedy.as_deref().unwrap_or(MIGRATE))]);
             }
@@ -127,6 +122,30 @@ async fn doctor_postgres(context: &Context, environment: &Environment, report: &
     let names: Vec<String> = context.config.collections.iter().map(|config| config.name.clone()).chain([CANARY.to_owned()]).collect();
     report.add("work", work::look(connection, &names).await?);
     Ok(Some((collections, collection::installation(connection).await?)))
+}
+
+/// A table and its view. What was found before it failed is in the report.
+async fn doctor_table(
+    connection: &mut PgConnection,
+    context: &Context,
+    config: &config::Collection,
+    collection: &Collection,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let group = format!("{} table", config.name);
+    report.add(&group, table::look(connection, config, collection).await?);
+    // what is missing was said of the table; whatever else needs it cannot be told
+    let broken = |error: &Error| error.sqlstate().is_some() && !error.is_too_slow() && !collection.problems.is_empty();
+    match trial::look(connection, collection).await {
+        Err(error) if broken(&error) => {}
+        lines => report.add(&group, lines?),
+    }
+    let lines = match view::look(connection, config, collection, &context.config).await {
+        Err(error) if broken(&error) => vec![fail("shape", error.to_string(), "fix the table first, as its own lines say")],
+        lines => lines?,
+    };
+    report.add(&format!("{} view", config.name), lines);
+    Ok(())
 }
 
 fn away(report: &mut Report, why: String) -> Error {

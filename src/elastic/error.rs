@@ -116,6 +116,32 @@ pub enum Error {
         index: String,
     },
 
+    /// The name of a search alias is somebody else's.
+    SearchAliasTaken {
+        /// The alias.
+        alias: String,
+        /// Whose it is, as it reads after "cannot be a search alias: ".
+        problem: String,
+    },
+
+    /// Readers who search several collections miss one.
+    NoSearchAlias {
+        /// The alias.
+        alias: String,
+        /// The index that should be found under it.
+        index: String,
+    },
+
+    /// Readers who search several collections see an index of one that it is not read by.
+    SearchAliasElsewhere {
+        /// The alias.
+        alias: String,
+        /// What they see.
+        index: String,
+        /// What they should see.
+        kept: String,
+    },
+
     /// An index has the name that a rebuild chose, and another made it.
     LeftOver {
         /// The index.
@@ -161,6 +187,11 @@ impl Error {
             Error::NoFilter { alias, index } => {
                 format!("the alias {alias} shows deleted documents, its filter is missing on index {index}")
             }
+            Error::SearchAliasTaken { alias, problem } => format!("{alias} cannot be a search alias: {problem}"),
+            Error::NoSearchAlias { alias, index } => format!("index {index} is not found under the search alias {alias}"),
+            Error::SearchAliasElsewhere { alias, index, kept } => {
+                format!("the search alias {alias} leads to {index}, and the collection is read from {kept}")
+            }
             Error::LeftOver { index } => format!("index {index} is there, and this rebuild did not make it"),
             Error::StillRead { index, alias } => {
                 format!("index {index} is not dropped: readers see it through the alias {alias}, which somebody moved")
@@ -186,7 +217,12 @@ impl Error {
             Error::OtherInstallation { .. } => "check ELASTICSEARCH_URL and DATABASE_URL, or set CATCHWORD_INDEX_PREFIX".into(),
             Error::OtherCollection { .. } => "give each collection its own `index`".into(),
             Error::NoIndex { .. } => "run `catchword migrate`, then `catchword reindex --all`".into(),
-            Error::NoAlias { .. } | Error::NoFilter { .. } => "run `catchword migrate`".into(),
+            Error::SearchAliasTaken { .. } => {
+                "write another `search_alias`; or, if nobody needs what has that name, remove it and run `catchword migrate`".into()
+            }
+            Error::NoAlias { .. } | Error::NoFilter { .. } | Error::NoSearchAlias { .. } | Error::SearchAliasElsewhere { .. } => {
+                "run `catchword migrate`".into()
+            }
             Error::AliasElsewhere { kept, .. } => format!(
                 "run `catchword migrate`, which moves it back; if {kept} is gone for good, run `catchword detach`, then `catchword migrate`"
             ),

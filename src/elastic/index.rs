@@ -13,6 +13,7 @@ mod identity;
 mod missing_fields;
 mod plan;
 mod room;
+mod search_alias;
 mod seen;
 
 pub use difference::Difference;
@@ -20,3 +21,4 @@ pub use ensure::{Done, Ensured};
 pub use plan::IndexPlan;
 pub(super) use plan::shown_to_readers;
 pub use room::Room;
+pub use search_alias::Shown;

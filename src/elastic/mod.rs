@@ -28,7 +28,7 @@ pub use answer::Answer;
 pub use bulk::{Body, MAX_DOCUMENT_BYTES, Refresh, Write};
 pub use client::Elastic;
 pub use error::Error;
-pub use index::{Difference, Done, Ensured, IndexPlan, Room};
+pub use index::{Difference, Done, Ensured, IndexPlan, Room, Shown};
 pub use look::Has;
 pub use point_in_time::{PAGE, Page};
 pub(crate) use redact::redact;

@@ -10,6 +10,8 @@ pub(crate) enum Fault {
     Unmigrated,
     /// A mapping file or a view changed since the index was filled. Nothing is held up by it.
     Drifted,
+    /// Readers who search it together with others miss it, or find what is not its own. Its jobs go on.
+    NotShown,
     /// A worker could not finish its rebuild.
     RebuildStuck,
     /// An index that readers do not see lags behind. The readers' goes on; no job is satisfied until then.
@@ -36,7 +38,7 @@ impl Fault {
         match self {
             Fault::Unmigrated | Fault::Drifted => tracing::warn!(collection, "{why}"),
             Fault::TouchesWait => tracing::warn!(collection, "changes of related tables wait: {why}"),
-            Fault::RebuildStuck | Fault::Lagging => tracing::error!(collection, "{why}"),
+            Fault::NotShown | Fault::RebuildStuck | Fault::Lagging => tracing::error!(collection, "{why}"),
             Fault::Refusing => tracing::error!(collection, "more than half of a batch is refused with the same error: {why}"),
             Fault::Blocked => tracing::error!(collection, "blocked: {why}"),
             Fault::NotServed => tracing::error!(collection, "not served: {why}"),
@@ -49,6 +51,7 @@ impl Fault {
         let says = match self {
             Fault::Unmigrated => "the database has what the configuration says",
             Fault::Drifted => "mapping and view are as the index was filled",
+            Fault::NotShown => "it is found under its search alias",
             Fault::RebuildStuck => "the rebuild went on",
             Fault::Lagging => "no index lags behind any more",
             Fault::TouchesWait => "changes of related tables are worked on again",

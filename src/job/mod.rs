@@ -28,7 +28,7 @@ pub use dead::{Group, Letter, Which, dead_groups, dead_letters, discard, replay}
 pub use first_due::{FirstDue, dated_ahead, first_due};
 pub use keys_with_jobs::{dead_among, open_among, schedule_audit, unindexable_alone};
 pub use letters::{clear_letters, old_letters};
-pub use of_key::{Dead, Open, dead_of_key, open_of_key};
+pub use of_key::{Dead, Open, dead_of_key, failing_touch, open_of_key, touch_is_open};
 pub use of_tag::{OfTag, OpenOfTag, Place, of_tag, open_of_tag};
 pub use open_audit::open_audit;
 pub use postpone::postpone;

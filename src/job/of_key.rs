@@ -36,6 +36,18 @@ pub async fn open_of_key(connection: &mut PgConnection, collection: &str, key: &
     Ok(sqlx::query_as(include_str!("open_of_key.sql")).bind(collection).bind(key).fetch_all(connection).await?)
 }
 
+/// Will an open touch come to this key, which must be one that the collection can have?
+pub async fn touch_is_open(connection: &mut PgConnection, collection: &str, key: &str) -> Result<bool, Error> {
+    let asked = sqlx::query_scalar("select catchword.touched_soon($1, $2)").bind(collection).bind([key]);
+    let reached: Vec<String> = asked.fetch_one(connection).await?;
+    Ok(!reached.is_empty())
+}
+
+/// Why a touch of a collection fails, the oldest of them; none: no touch fails.
+pub async fn failing_touch(connection: &mut PgConnection, collection: &str) -> Result<Option<String>, Error> {
+    Ok(sqlx::query_scalar(include_str!("failing_touch.sql")).bind(collection).fetch_optional(connection).await?)
+}
+
 /// The dead letters of a key.
 pub async fn dead_of_key(connection: &mut PgConnection, collection: &str, key: &str) -> Result<Vec<Dead>, Error> {
     Ok(sqlx::query_as(include_str!("dead_of_key.sql")).bind(collection).bind(key).fetch_all(connection).await?)

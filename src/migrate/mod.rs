@@ -8,7 +8,7 @@ use crate::collection::{self, Attached, Doubts, Lost, OfACopy};
 use crate::config;
 use crate::context::{Context, index_plan};
 use crate::drift::drift;
-use crate::elastic::{Ensured, IndexPlan, Target};
+use crate::elastic::{Ensured, IndexPlan, Shown, Target};
 use crate::{Error, elastic};
 
 pub(crate) use schema::UTF8;
@@ -21,6 +21,8 @@ pub struct Done {
     pub attached: Attached,
     pub alias: String,
     pub index: Ensured,
+    /// What was done so that it is found under its search alias.
+    pub shown: Shown,
     /// Fields that were added to the index's mapping.
     pub added: Vec<String>,
     /// What is due because the mapping file or the view changed since the index was filled.
@@ -52,28 +54,31 @@ pub(crate) async fn migrate_copy(context: &Context, copy: OfACopy) -> Result<(Ve
     let installation = collection::installation(&mut *pool.acquire().await?).await?;
     // an index that is another's is refused before anything is made
     for config in context.config.served() {
-        let checked = context.elastic.check_index(&index_plan(context, config, installation)?, &recorded(context, config).await?).await;
-        checked.map_err(nothing_attached)?;
+        let (targets, _) = recorded(context, config).await?;
+        context.elastic.check_index(&index_plan(context, config, installation)?, &targets).await.map_err(nothing_attached)?;
     }
     let mut indices = Vec::new();
     for config in context.config.served() {
-        let targets = recorded(context, config).await?;
+        let (targets, former) = recorded(context, config).await?;
         if targets.is_empty() {
             collection::try_attach(pool, config).await?;
         }
         let plan = index_plan(context, config, installation)?;
-        indices.push(context.elastic.ensure_index(&plan, &targets).await.map_err(nothing_attached)?);
+        let index = context.elastic.ensure_index(&plan, &targets).await.map_err(nothing_attached)?;
+        let shown = context.elastic.show_in_search_alias(&plan, former.as_deref(), &index.target, &targets).await;
+        indices.push((index, shown.map_err(nothing_attached)?));
     }
     let mut done: Vec<Done> = Vec::new();
-    for (config, index) in context.config.served().zip(indices) {
+    for (config, (index, shown)) in context.config.served().zip(indices) {
         let attached = collection::attach(pool, config).await.map_err(|error| half_done(error, &done))?;
         collection::set_targets(pool, &config.name, index.target.index()).await?;
         let plan = index_plan(context, config, installation)?;
+        collection::set_search_alias(pool, &config.name, plan.search_alias.as_deref()).await?;
         let (added, due) = bring_in_line(context, config, &plan).await?;
         let connection = &mut *pool.acquire().await?;
         let loaded = collection::load(connection, config, &context.prefix).await?;
         let (doubts, lost) = (loaded.doubts(connection).await?, loaded.ways_back(connection).await?);
-        done.push(Done { collection: config.name.clone(), attached, alias: plan.alias, index, added, due, doubts, lost });
+        done.push(Done { collection: config.name.clone(), attached, alias: plan.alias, index, shown, added, due, doubts, lost });
     }
     Ok((applied, done))
 }
@@ -96,19 +101,35 @@ async fn take_over(context: &Context) -> Result<(), Error> {
 pub(crate) async fn check_indices(context: &Context, installation: Uuid) -> Result<(), Error> {
     for config in context.config.served() {
         let plan = index_plan(context, config, installation)?;
-        context.elastic.check_index(&plan, &recorded(context, config).await?).await.map_err(nothing_attached)?;
+        context.elastic.check_index(&plan, &recorded(context, config).await?.0).await.map_err(nothing_attached)?;
     }
     Ok(())
 }
 
-/// The indices that were recorded for a collection; none: it is not attached yet.
-async fn recorded(context: &Context, config: &config::Collection) -> Result<Vec<Target>, Error> {
+/// Undoes an attachment; the sentence says what stays. Elasticsearch first: who searches several collections must not go on finding
+/// what nobody keeps in step, and afterwards nobody knows the alias any more.
+pub(crate) async fn detach(context: &Context, name: &str) -> Result<String, Error> {
+    let connection = &mut *context.pool.acquire().await?;
+    if let Some((alias, targets)) = collection::search_alias(connection, name).await? {
+        let installation = collection::installation(connection).await?;
+        context.elastic.hide_from_search_alias(&alias, &targets, installation).await.map_err(|error| {
+            Error::refused_with(
+                format!("{name} is still found under the search alias {alias}, and nothing was changed: {error}"),
+                format!("repeat this when elasticsearch answers; if it is gone for good, run in psql: select catchword.detach('{name}')"),
+            )
+        })?;
+    }
+    collection::detach(&context.pool, name).await
+}
+
+/// The indices that were recorded for a collection, and its search alias; none: it is not attached yet.
+async fn recorded(context: &Context, config: &config::Collection) -> Result<(Vec<Target>, Option<String>), Error> {
     match collection::load(&mut *context.pool.acquire().await?, config, &context.prefix).await {
         Ok(attached) => {
             attached.check_targets()?;
-            Ok(attached.targets)
+            Ok((attached.targets, attached.search_alias))
         }
-        Err(_) => Ok(Vec::new()),
+        Err(_) => Ok((Vec::new(), None)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Rebuild, Run, Stage, row};
 use crate::elastic::{Has, Target};
-use crate::{Error, crash};
+use crate::{Error, collection, crash};
 
 const LOOK: Duration = Duration::from_secs(10);
 /// No collection has this key; asking for it says whether the index answers.
@@ -56,7 +56,9 @@ impl Run<'_> {
         self.elastic().set_refresh_interval(from, Some("-1")).await?;
         crash::point("rebuild-held");
         self.elastic().refresh(to).await?;
-        self.elastic().move_alias(alias, from, to).await?;
+        let search_alias = collection::search_alias(&mut *self.pool().acquire().await?, &rebuild.collection).await?;
+        let search_alias = search_alias.as_ref().map(|(alias, _)| alias.as_str());
+        self.elastic().move_alias(alias, search_alias, from, to).await?;
         crash::point("rebuild-moved");
         Ok(())
     }

@@ -69,12 +69,21 @@ async fn due(context: &Context, collection: &CollectionStanding, limit: Duration
 }
 
 async fn trouble(context: &Context, collection: &CollectionStanding) -> Option<String> {
-    let Collection { targets, alias, installation, .. } = collection.attached.as_ref().filter(|_| collection.problem.is_none())?;
+    let Collection { name, targets, alias, search_alias, installation, .. } =
+        collection.attached.as_ref().filter(|_| collection.problem.is_none())?;
     for target in targets {
         match timeout(ELASTICSEARCH, context.elastic.belongs(target, targets, alias, *installation)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Some(error.to_string()),
             Err(_) => return Some(format!("elasticsearch does not say within 3 s whose index {} is", target.index())),
+        }
+    }
+    if let (Some(alias), Some(readers)) = (search_alias, targets.first()) {
+        let shown = context.elastic.is_shown_in_search_alias(alias, readers, name, *installation);
+        match timeout(ELASTICSEARCH, shown).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Some(error.to_string()),
+            Err(_) => return Some(format!("elasticsearch does not say within 3 s where the search alias {alias} leads")),
         }
     }
     targets.is_empty().then(|| "it has no index yet; run: catchword migrate".into())

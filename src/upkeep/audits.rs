@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::Upkeep;
 use super::round::Asked;
 use crate::Error;
-use crate::audit::{self, LIKELY_CAUSES, Report};
+use crate::audit::{self, Report};
 use crate::context::Context;
 
 /// Keys a second of an audit that nothing is wrong with: a million takes about half an hour, and nobody notices.
@@ -73,7 +73,9 @@ fn say(report: &Report, reason: &str) {
             scheduled,
             ?kinds,
             "audit ({reason}): {differ} of {collection} differ, {scheduled} are scheduled for repair{}",
-            if report.is_other_content() { format!("; other content under equal numbers: {LIKELY_CAUSES}") } else { String::new() }
+            report.likely_causes.first().map_or(String::new(), |likely| {
+                format!("; other content under equal numbers, likely cause: {}; {}", likely.what, likely.remedy)
+            })
         );
     }
 }

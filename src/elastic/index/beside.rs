@@ -108,14 +108,22 @@ impl Elastic {
         Ok(behind(&seen, alias)?.map(|(index, _)| Target::new(index)))
     }
 
-    /// Moves the readers' alias from one index to another, in one step: there is no moment in which it leads nowhere or to both. It
-    /// fails, and changes nothing, if the alias does not lead to the first.
-    pub async fn move_alias(&self, alias: &str, from: &Target, to: &Target) -> Result<(), Error> {
-        let mut add = readers_alias();
-        add["index"] = to.index().into();
-        add["alias"] = alias.into();
-        let remove = json!({ "index": from.index(), "alias": alias, "must_exist": true });
-        let body = Bytes::from(json!({ "actions": [{ "remove": remove }, { "add": add }] }).to_string());
+    /// Moves the readers' alias from one index to another, and with it the search alias, if the first index has it. All in one step:
+    /// there is no moment in which one leads nowhere or to both. It fails, and changes nothing, if one does not lead to the first.
+    pub async fn move_alias(&self, alias: &str, search_alias: Option<&str>, from: &Target, to: &Target) -> Result<(), Error> {
+        let mut moved = vec![alias];
+        if let Some(search_alias) = search_alias {
+            let seen = self.see(&[from.index()]).await?;
+            // one that is lost is not made up for here: only `migrate` knows whether it is still wanted
+            moved.extend(seen.get(from.index()).and_then(|from| from.aliases.get_key_value(search_alias)).map(|_| search_alias));
+        }
+        let actions = moved.into_iter().flat_map(|alias| {
+            let mut add = readers_alias();
+            add["index"] = to.index().into();
+            add["alias"] = alias.into();
+            [json!({ "remove": { "index": from.index(), "alias": alias, "must_exist": true } }), json!({ "add": add })]
+        });
+        let body = Bytes::from(json!({ "actions": actions.collect::<Vec<_>>() }).to_string());
         self.ask(&format!("move the alias {alias} from {from} to {to}"), Method::Post, "/_aliases", &[], Some(body)).await?;
         Ok(())
     }
@@ -158,7 +166,7 @@ mod tests {
 
     fn plan(settings: Value) -> IndexPlan {
         let mapping = json!({ "settings": settings, "mappings": { "properties": {} } });
-        IndexPlan { alias: "note".to_owned(), mapping, installation: Uuid::from_u128(7), collection: "note".to_owned() }
+        IndexPlan { alias: "note".to_owned(), search_alias: None, mapping, installation: Uuid::from_u128(7), collection: "note".to_owned() }
     }
 
     #[test]

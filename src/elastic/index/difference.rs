@@ -168,7 +168,13 @@ mod tests {
     use super::*;
 
     fn between(file: Value, live: Value) -> Difference {
-        let plan = IndexPlan { alias: "note".to_owned(), mapping: file, installation: Uuid::from_u128(7), collection: "note".to_owned() };
+        let plan = IndexPlan {
+            alias: "note".to_owned(),
+            search_alias: None,
+            mapping: file,
+            installation: Uuid::from_u128(7),
+            collection: "note".to_owned(),
+        };
         Difference::between(&plan, &serde_json::from_value(live).unwrap()).unwrap()
     }
 

@@ -30,7 +30,7 @@ impl Elastic {
     /// Refuses what `ensure_index` would refuse, and makes nothing.
     pub async fn check_index(&self, plan: &IndexPlan, targets: &[Target]) -> Result<(), Error> {
         next_step(plan, targets, &self.see_all(plan, targets).await?)?;
-        Ok(())
+        self.check_search_alias(plan).await
     }
 
     /// Makes sure that the collection has its index with both aliases: the one that readers see of those that Postgres has recorded, or
@@ -155,6 +155,7 @@ mod tests {
     fn plan() -> IndexPlan {
         IndexPlan {
             alias: "annotation".to_owned(),
+            search_alias: None,
             mapping: json!({}),
             installation: Uuid::from_u128(7),
             collection: "annotations".to_owned(),

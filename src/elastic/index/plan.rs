@@ -13,6 +13,8 @@ const DELETED: &str = "catchword_deleted";
 pub struct IndexPlan {
     /// The alias that readers search.
     pub alias: String,
+    /// The alias that readers search over several collections, if this is one of them.
+    pub search_alias: Option<String>,
     /// The collection's file: `{"settings": …, "mappings": …}`.
     pub mapping: Value,
     /// Whose index it is.
@@ -27,7 +29,7 @@ impl IndexPlan {
         Target::new(format!("{}-000001", self.alias))
     }
 
-    /// The request that creates the first index with both aliases, at once: there is no moment in which tombstones show.
+    /// The request that creates the first index with its aliases, at once: there is no moment in which tombstones show.
     ///
     /// Pure. What would let a write change on its way, land elsewhere or hide a tombstone's mark is refused.
     pub fn create_request(&self) -> Result<Value, Error> {
@@ -36,15 +38,15 @@ impl IndexPlan {
 
     /// The same for an index of another name: one that a rebuild made, and that is gone.
     pub fn create_request_for(&self, target: &Target) -> Result<Value, Error> {
-        Ok(json!({
-            "settings": self.settings()?,
-            "mappings": self.mappings()?,
-            "aliases": {
-                &self.alias: readers_alias(),
-                // without the flag a second index under this alias would make every write ambiguous
-                target.write_alias(): { "is_write_index": true },
-            },
-        }))
+        let mut aliases = json!({
+            &self.alias: readers_alias(),
+            // without the flag a second index under this alias would make every write ambiguous
+            target.write_alias(): { "is_write_index": true },
+        });
+        if let Some(search_alias) = &self.search_alias {
+            aliases[search_alias] = readers_alias();
+        }
+        Ok(json!({ "settings": self.settings()?, "mappings": self.mappings()?, "aliases": aliases }))
     }
 
     /// The index's settings, by their whole names (`index.number_of_replicas`).

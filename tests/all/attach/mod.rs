@@ -13,6 +13,7 @@ pub mod planted;
 pub mod properties;
 pub mod recipe;
 pub mod related;
+pub mod search_alias;
 pub mod settings;
 pub mod several;
 pub mod together;

@@ -327,3 +327,27 @@ async fn before_the_first_migrate_the_doctor_says_what_to_run() {
     let line = lines.iter().find(|line| line.0 == "bystander table").unwrap();
     assert!(code == 1 && line.2 == "fail" && line.3.contains("run: catchword migrate"), "{lines:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_somebody_locked_is_told_with_who_did_and_the_rest_is_looked_at() {
+    let world = World::new().await;
+    world.in_step("acct:a", "x").await;
+    // of the attached table nothing can be read; of a related one not what the view shows; and a row cannot be given a number
+    for (table, mode) in [("annotation", "access exclusive"), ("document", "access exclusive"), ("annotation", "exclusive")] {
+        let mut holder = world.pool.begin().await.unwrap();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(format!("lock table {table} in {mode} mode"))).execute(&mut *holder).await.unwrap();
+        let (pid, role): (i32, String) =
+            sqlx::query_as("select pg_backend_pid(), session_user::text").fetch_one(&mut *holder).await.unwrap();
+        let (code, lines) = world.doctor().await;
+        let failed: Vec<_> = lines.iter().filter(|line| line.2 == "fail").collect();
+        assert!(code == 1 && failed.len() == 1, "{table}: {failed:?}");
+        let (group, what, _, said) = failed[0];
+        assert_eq!((group.as_str(), what.as_str()), ("annotation table", "locked"));
+        assert!(said.contains(&format!("public.{table} by process {pid} of {role} for ")), "{said}");
+        for looked in ["schema", "bystander table", "bystander view", "work", "elasticsearch", "annotation index"] {
+            assert!(lines.iter().any(|line| line.0 == looked), "{looked} was not looked at: {lines:?}");
+        }
+        holder.rollback().await.unwrap();
+        world.is_healthy("the lock is gone").await;
+    }
+}

@@ -194,9 +194,22 @@ async fn the_keys_of_the_json_are_stable() {
     let (_, _, explanation) = world.explained(&key).await;
     assert_eq!(
         keys(&explanation),
-        ["collection", "dead", "document", "indices", "jobs", "key", "paused", "postgres", "revision", "unbuildable"]
+        [
+            "collection",
+            "dead",
+            "document",
+            "indices",
+            "jobs",
+            "key",
+            "likely_causes",
+            "paused",
+            "postgres",
+            "revision",
+            "touch_is_open",
+            "unbuildable"
+        ]
     );
-    assert_eq!(keys(&explanation["indices"][0]), ["index", "same_document", "tombstone", "unknown", "verdict", "version"]);
+    assert_eq!(keys(&explanation["indices"][0]), ["fields", "index", "same_document", "tombstone", "unknown", "verdict", "version"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,12 +15,12 @@ impl World {
         (world, key)
     }
 
-    async fn aliases(&self, actions: serde_json::Value) {
+    pub async fn aliases(&self, actions: serde_json::Value) {
         let (status, said) = self.http("POST", "/_aliases", Some(json!({ "actions": actions }))).await;
         assert_eq!(status, 200, "{said}");
     }
 
-    async fn migrated(&self) -> String {
+    pub async fn migrated(&self) -> String {
         let (code, said, errors) = self.run(&["migrate"]).await;
         assert_eq!(code, 0, "{said}{errors}");
         said

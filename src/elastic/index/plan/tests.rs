@@ -1,7 +1,13 @@
 use super::*;
 
 fn plan(mapping: Value) -> IndexPlan {
-    IndexPlan { alias: "annotation".to_owned(), mapping, installation: Uuid::from_u128(7), collection: "annotations".to_owned() }
+    IndexPlan {
+        alias: "annotation".to_owned(),
+        search_alias: None,
+        mapping,
+        installation: Uuid::from_u128(7),
+        collection: "annotations".to_owned(),
+    }
 }
 
 fn refusal(mapping: Value) -> String {
