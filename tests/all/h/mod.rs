@@ -7,6 +7,7 @@ use catchword::Outcome;
 
 use crate::common::checker::Truth;
 use crate::common::{Layout, World};
+use crate::tables::ids::short;
 
 /// A reply that is deleted is shown by nobody: then it belongs to nobody, and its purge touches nothing.
 const COLLECTION: &str = r#"
@@ -50,11 +51,14 @@ pub async fn settle(world: &World) -> Outcome {
     let left: Vec<String> = world.all("select key || coalesce(' ' || last_error, '') from catchword.job where collection = 'h'").await;
     assert_eq!(left, [""; 0]);
     world
-        .agree_on(Truth {
-            collection: "h",
-            rows: "select id::text as key, catchword_revision as revision from h.note",
-            documents: "select key::text as key, revision, body from h.note_document",
-        })
+        .agree_by_id(
+            Truth {
+                collection: "h",
+                rows: "select id::text as key, catchword_revision as revision from h.note",
+                documents: "select key::text as key, revision, body from h.note_document",
+            },
+            short,
+        )
         .await;
     outcome
 }

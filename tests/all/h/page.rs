@@ -1,6 +1,6 @@
 //! A page with many notes: what one more costs, counted.
 
-use super::world;
+use super::{short, world};
 
 /// Rows of the application that were written by now, as Postgres counts them: by the number of the transaction that wrote each.
 const WRITTEN: &str =
@@ -36,7 +36,7 @@ async fn one_more_note_on_a_page_with_20_000_costs_three_rows_and_three_document
         let rows: i64 = sqlx::query_scalar(WRITTEN).bind(before).fetch_one(&world.pool).await.unwrap();
         let records = world.one::<i64>("select count(*) from catchword.record").await - records;
         assert!(rows <= 3 && records <= 1, "{n}: {rows} rows of the application's own statement, {records} records");
-        let thread = world.source("h", &first).await.unwrap()["thread_ids"].as_array().unwrap().len();
+        let thread = world.source("h", &short(&first)).await.unwrap()["thread_ids"].as_array().unwrap().len();
         assert_eq!(thread, n);
     }
 }

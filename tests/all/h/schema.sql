@@ -1,5 +1,5 @@
 -- A schema of our own with every shape that Hypothesis' has: replies in the same table, by the first element of an array; a user that no
--- column names; a document with a column that changes all the time; enums, arrays, json; a soft delete before the purge.
+-- column names; a document with a column that changes all the time; enums, arrays, json; a soft delete before the purge; ids in URL-safe base64.
 create schema h;
 create type h.moderation as enum ('pending', 'approved', 'denied', 'spam');
 
@@ -38,11 +38,14 @@ create index on h.note (userid);
 create index on h.note (page_id);
 create index on h.note (("references"[1])) where not deleted;
 
+create function h.short_id(id uuid) returns text language sql immutable
+  return translate(rtrim(encode(uuid_send(id), 'base64'), '='), '+/', '-_');
+
 create view h.note_document as
-select n.id as key, n.catchword_revision as revision, json_build_object(
+select n.id as key, h.short_id(n.id) as id, n.catchword_revision as revision, json_build_object(
          'user', n.userid, 'group', n.groupid, 'text', n.text, 'tags', n.tags, 'shared', n.shared, 'target', n.target,
          'references', n."references", 'created', n.created, 'updated', n.updated,
-         'thread_ids', (select coalesce(json_agg(r.id order by r.id), '[]') from h.note r where r."references"[1] = n.id and not r.deleted),
+         'thread_ids', (select coalesce(json_agg(h.short_id(r.id) order by r.id), '[]') from h.note r where r."references"[1] = n.id and not r.deleted),
          'page', (select json_build_object('title', p.title, 'web_uri', p.web_uri) from h.page p where p.id = n.page_id),
          'nipsa', coalesce((select m.nipsa from h.member m where 'acct:' || m.username || '@' || m.authority = n.userid), false),
          'hidden', n.moderation in ('denied', 'spam')) as body

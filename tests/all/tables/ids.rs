@@ -36,7 +36,8 @@ async fn world() -> World {
     World::with(Layout { sql: SCHEMA.into(), more: lines(), ..Layout::default() }).await
 }
 
-fn short(key: &str) -> String {
+/// The id of a key's document.
+pub fn short(key: &str) -> String {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let bits = Uuid::parse_str(key).unwrap().as_u128();
     let six = |n: u32| if n < 21 { bits >> (122 - 6 * n) } else { bits << 4 };
