@@ -56,7 +56,7 @@ impl Facts {
             add("touch_fails", &[], what, "fix that: catchword status".into());
         }
         if *view_changed {
-            let what = "the view changed since the documents were built".into();
+            let what = "the view or touches changed since the documents were built".into();
             add("view_changed", &[], what, format!("write them again: catchword reindex {collection} --all --anew"));
         }
         if !unwatched.is_empty() {

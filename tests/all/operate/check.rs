@@ -315,7 +315,7 @@ async fn what_cannot_be_judged_is_unknown_and_what_is_well_can_be_silent() {
     assert_eq!(world.run(&["check", "--quiet"]).await, (0, String::new(), String::new()));
     world.sql("create or replace view bystander_document as select id as key, catchword_revision as revision, json_build_object('text', upper(text)) as body from bystander").await;
     let (code, out, _) = world.run(&["check"]).await;
-    assert!(code == 0 && out.contains("warning  ") && out.contains("the view changed"), "{out}");
+    assert!(code == 0 && out.contains("warning  ") && out.contains("changed since the documents were built"), "{out}");
     assert_eq!(world.run(&["check", "--quiet"]).await, (0, String::new(), String::new()), "cron mails no warning");
     world.sql("delete from catchword._migrations where version = 1").await;
     let (code, out, _) = world.run(&["check", "--quiet"]).await;
