@@ -392,7 +392,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp set enab
 declare
   col catchword.collection;
   entry jsonb;
-  relation text;
+  names jsonb;
 begin
   select * into strict col from catchword.collection where name = p_collection;
   for entry in select t from jsonb_array_elements(col.touches) as t loop
@@ -400,7 +400,8 @@ begin
     found_by := coalesce(
       entry ->> 'keys',
       (select string_agg(format('%I', name), ', ') from unnest(catchword.names_in(entry -> 'row_column')) as name));
-    relation := coalesce('#' || (entry -> 'made' ->> 'entry'), catchword.relation_of(entry ->> 'row_column'));
+    names := catchword.names_of_touch(
+      col, coalesce('#' || (entry -> 'made' ->> 'entry'), catchword.relation_of(entry ->> 'row_column')));
     remedy := case
       when entry ? 'keys' then 'give the tables that it reads an index for that'
       else format('run: create index concurrently on %s %s(%s)', catchword.full_name(col.source),
@@ -408,17 +409,16 @@ begin
                     where a.attrelid = col.source and a.attname = entry ->> 'row_column'
                       and catchword.element_type(a.atttypid) is not null), found_by) end;
     plan := null;
-    problem := null;
+    problem := case when names is null then 'there is no such column' end;
     begin
       execute 'explain (format json) ' || catchword.fill(
-        case when entry ? 'keys' then '{query}' else 'select from {rows} t where {refers}' end,
-        catchword.names_of_touch(col, relation))
+        case when entry ? 'keys' then '{query}' else 'select from {rows} t where {refers}' end, names)
         into plan
         using array[case when jsonb_array_length(entry -> 'made' -> 'types') > 1
                          then (select jsonb_agg(null::text) from jsonb_array_elements(entry -> 'made' -> 'types'))::text
                     end];
     exception when data_exception or syntax_error_or_access_rule_violation then
-      get stacked diagnostics problem = message_text;
+      problem := coalesce(problem, sqlerrm);
     end;
     return next;
   end loop;

@@ -106,7 +106,7 @@ const TOUCH_KEYS: &[Key] = &[
     Key { name: "column", example: r#"column = "id""# },
     Key { name: "value", example: r#"value = "'acct:' || username || '@' || authority""# },
     Key { name: "row_column", example: r#"row_column = "document_id""# },
-    Key { name: "keys", example: r#"keys = "select post_id from post_tag where tag_id = any($1)""# },
+    Key { name: "keys", example: r#"keys = 'select post_id from post_tag where tag_id = any($1)'"# },
     Key { name: "watch", example: r#"watch = ["title", "web_uri"]"# },
 ];
 

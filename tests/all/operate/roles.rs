@@ -183,9 +183,9 @@ async fn an_application_can_neither_see_nor_forge_jobs() {
             "create schema own authorization {owner}; create table own.mine (id uuid primary key); alter table own.mine owner to {owner}"
         ))
         .await;
-    assert_eq!(run(&application, "select from catchword.job").await, Err("permission denied for schema catchword".to_owned()));
-    // and none of it rests on that
-    roles.world.sql(&format!("grant usage on schema catchword to {owner}")).await;
+    // the one thing that its own triggers may do: rows are looked at again
+    run(&application, "select catchword.touch_later('annotation', 'id', gen_random_uuid())").await.unwrap();
+    roles.world.sql("delete from catchword.job where name = 'touch'").await;
     for (attempt, refusal) in [
         ("select from catchword.job", "permission denied for table job"),
         (

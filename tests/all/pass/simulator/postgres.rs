@@ -8,11 +8,17 @@ use super::rules::Rule;
 
 pub type Key = u8;
 
-/// What a document shows: the row's text, the related row's title, and the definition of the view.
+/// The row that shows a reply, and itself.
+pub const ROOT: Key = 0;
+/// A row of the same table that refers to it.
+pub const REPLY: Key = 1;
+
+/// What a document shows: the row's text, the related row's title, the text of its reply in the same table, and the definition of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Content {
     pub text: i64,
     pub title: i64,
+    pub reply: Option<i64>,
     pub view: i64,
 }
 
@@ -28,8 +34,10 @@ pub enum Demand {
     Index(Key),
     /// Touch every row: the related row changed.
     Touch,
-    /// Touch this one: it was locked.
+    /// Touch this one: a row of the same table that it shows changed, or it was locked.
     TouchKey(Key),
+    /// A row changed that others show, and nobody knows which.
+    Failed,
 }
 
 #[derive(Clone, Debug)]
@@ -103,14 +111,15 @@ impl Postgres {
         self.own_version(row).max(recorded + recorded % 2)
     }
 
-    pub fn content(&self, row: &Row) -> Content {
-        Content { text: row.text, title: self.now.title, view: self.now.view }
+    fn content(&self, key: Key, row: &Row) -> Content {
+        let reply = self.now.rows.get(&REPLY).filter(|reply| key == ROOT && !reply.hidden).map(|reply| reply.text);
+        Content { text: row.text, title: self.now.title, reply, view: self.now.view }
     }
 
     /// The view: version and document, if it returns the key.
     pub fn shown(&self, key: Key) -> Option<(i64, Content)> {
         let row = self.now.rows.get(&key).filter(|row| !row.hidden)?;
-        Some((self.version(key, row), self.content(row)))
+        Some((self.version(key, row), self.content(key, row)))
     }
 
     /// What Postgres wants, in one statement.
@@ -154,6 +163,9 @@ impl Postgres {
         self.renumber(key, session);
         if self.now.rows.contains_key(&key) {
             self.schedule(Demand::Index(key));
+            if key == ROOT && !self.on(Rule::TouchEndsThere) {
+                self.schedule(Demand::TouchKey(ROOT));
+            }
         }
     }
 }

@@ -29,6 +29,12 @@ pub enum Rule {
     RecordWithoutRow,
     /// Rows of a changed related row are touched after its commit; off: in its transaction.
     TouchAfterCommit,
+    /// A change of a row touches the row of the same table that shows it.
+    TouchSelf,
+    /// A touch is no write: it touches nobody further, although a row may refer to itself.
+    TouchEndsThere,
+    /// Where the related values cannot be told, a touch that says so is left, and somebody writes everything again.
+    FailedTouchIsLeft,
     /// A new floor waits for open writers.
     FloorUnderLock,
     /// A tombstone is swept when nothing older can be on its way.
@@ -42,7 +48,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    pub const ALL: [Rule; 19] = [
+    pub const ALL: [Rule; 22] = [
         Rule::ExternalVersions,
         Rule::Tombstones,
         Rule::Untold,
@@ -57,6 +63,9 @@ impl Rule {
         Rule::OneStatement,
         Rule::RecordWithoutRow,
         Rule::TouchAfterCommit,
+        Rule::TouchSelf,
+        Rule::TouchEndsThere,
+        Rule::FailedTouchIsLeft,
         Rule::FloorUnderLock,
         Rule::SweepOld,
         Rule::SweepVersioned,

@@ -13,7 +13,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::elastic::{Body, Elastic, Message};
-use super::postgres::{Committed, Content, Demand, Key, Postgres, Row};
+use super::postgres::{Committed, Content, Demand, Key, Postgres, REPLY, ROOT, Row};
 use super::rules::Rule;
 use sweep::Sweeper;
 
@@ -277,6 +277,7 @@ impl Simulation {
                     self.say(format!("session {session} commits the insert of {key} as {}", row.revision));
                     self.postgres.now.rows.insert(key, row);
                     self.postgres.schedule(Demand::Index(key));
+                    self.touch_who_shows(key);
                     next = Writer::Direct { key };
                 }
             }
@@ -284,6 +285,7 @@ impl Simulation {
                 self.say(format!("session {session} commits {key} as {}", row.revision));
                 self.postgres.now.rows.insert(key, row);
                 self.postgres.schedule(Demand::Index(key));
+                self.touch_who_shows(key);
                 next = Writer::Direct { key };
             }
             Writer::Deleting { key } => {
@@ -291,6 +293,7 @@ impl Simulation {
                 self.postgres.record(key, session);
                 self.say(format!("session {session} commits the delete of {key}, record {:?}", self.postgres.now.records.get(&key)));
                 self.postgres.schedule(Demand::Index(key));
+                self.touch_who_shows(key);
             }
             Writer::Renaming { title, touched } => {
                 self.say(format!("session {session} commits the title {title}"));
@@ -305,6 +308,21 @@ impl Simulation {
             Writer::Idle | Writer::Direct { .. } => {}
         }
         self.writers[session] = next;
+    }
+
+    /// In the transaction of the change. Now and then the value that names the other row cannot be told.
+    fn touch_who_shows(&mut self, key: Key) {
+        if key != REPLY || !self.on(Rule::TouchSelf) {
+            return;
+        }
+        if self.faults && self.random.random_bool(0.1) {
+            self.say(format!("who shows {key} cannot be told"));
+            if self.on(Rule::FailedTouchIsLeft) {
+                self.postgres.schedule(Demand::Failed);
+            }
+        } else {
+            self.postgres.schedule(Demand::TouchKey(ROOT));
+        }
     }
 
     /// The direct write: version and document of one statement, after the commit. Sometimes it never happens.
@@ -418,7 +436,7 @@ impl Simulation {
         for job in &mut self.postgres.now.jobs {
             if job.claimed_by.is_none() && job.due <= time {
                 match job.demand {
-                    Demand::Touch | Demand::TouchKey(_) => touch = touch.or(Some((job.id, job.demand))),
+                    Demand::Touch | Demand::TouchKey(_) | Demand::Failed => touch = touch.or(Some((job.id, job.demand))),
                     Demand::Index(key) => {
                         job.claimed_by = Some(n);
                         jobs.push(job.id);
@@ -444,6 +462,13 @@ impl Simulation {
 
     /// Touches the rows found now. A locked one may be rolled back: it is touched later, by a job of its own.
     fn expand(&mut self, id: i64, demand: Demand, n: usize) {
+        if demand == Demand::Failed {
+            // it is refused until somebody reads it and does what it says: everything is written again
+            if self.everything_anew() {
+                self.postgres.now.jobs.retain(|job| job.id != id);
+            }
+            return;
+        }
         let is_meant = |key: &Key| !matches!(demand, Demand::TouchKey(only) if only != *key);
         let keys: Vec<Key> = self.postgres.now.rows.keys().copied().filter(is_meant).collect();
         self.say(format!("worker {n} touches {keys:?}"));
@@ -633,25 +658,33 @@ impl Simulation {
         };
         self.say(format!("somebody writes {} to the index", message.key));
         self.explained = true;
-        let content = Content { text: -1, title: -1, view: -1 };
+        let content = Content { text: -1, title: -1, reply: None, view: -1 };
         // far above: a number that the sequence is about to draw would be an equal number with another document
         let version = self.postgres.sequence + 1_000_000;
         self.elastic.documents.insert(message.key, (version, Body::Document(content)));
     }
 
-    /// The view changes, and `reindex --all --anew`: a new floor, and a job for every key.
+    /// The view changes, and `reindex --all --anew`.
     fn anew(&mut self) {
+        if self.everything_anew() {
+            self.say("the view changed before that".into());
+            self.postgres.now.view += 1;
+        }
+    }
+
+    /// A new floor, and a job for every key. False: it waits for open writers.
+    fn everything_anew(&mut self) -> bool {
         let open = self.writers.iter().any(|w| !matches!(w, Writer::Idle | Writer::Direct { .. } | Writer::Renaming { .. }));
         if open && self.on(Rule::FloorUnderLock) {
-            return;
+            return false;
         }
-        self.postgres.now.view += 1;
         self.postgres.now.floor = self.postgres.draw(WORKER_SESSION + 50);
-        self.say(format!("the view changes, floor {}", self.postgres.now.floor));
+        self.say(format!("everything anew, floor {}", self.postgres.now.floor));
         let keys: Vec<Key> = self.postgres.now.rows.keys().copied().collect();
         for key in keys {
             self.postgres.schedule(Demand::Index(key));
         }
+        true
     }
 
     // ---- promises
@@ -661,8 +694,12 @@ impl Simulation {
     fn check_intent(&mut self) -> Step {
         for key in 0..KEYS {
             let agrees = compare(self.postgres.want(key), &self.elastic.look(key)).is_satisfied();
-            let has_job =
-                self.postgres.now.jobs.iter().any(|job| [Demand::Index(key), Demand::TouchKey(key), Demand::Touch].contains(&job.demand));
+            let has_job = self
+                .postgres
+                .now
+                .jobs
+                .iter()
+                .any(|job| [Demand::Index(key), Demand::TouchKey(key), Demand::Touch, Demand::Failed].contains(&job.demand));
             if !agrees && !has_job && !self.is_half_swept(key) && self.off.is_none() && !self.explained {
                 return Err(format!("{key} is forgotten"));
             }
