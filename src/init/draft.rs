@@ -77,6 +77,12 @@ impl Draft {
         self.key.iter().map(|column| column.name.as_str()).collect()
     }
 
+    /// The command that fills the index. Rows that the view hides are told to the index too: an audit would miss them.
+    pub fn fill_command(&self) -> String {
+        let hidden = if self.condition.is_some() { " --hidden" } else { "" };
+        format!("catchword reindex {} --all{hidden}", self.collection)
+    }
+
     pub(super) fn fields(&self) -> impl Iterator<Item = &Field> {
         self.body.iter().filter_map(|entry| match entry {
             Entry::Field(field) => Some(field),

@@ -74,13 +74,12 @@ pub(super) fn kind(column: &Column, refers: bool) -> Kind {
         // without its trailing blanks
         "bpchar" | "char" | "name" => shown(AsText, WHOLE, "", Whole),
         "text" | "varchar" | "citext" => text(column, refers),
-        "json" | "jsonb" => shown(
+        "json" | "jsonb" | "hstore" => shown(
             AsItIs,
             r#"{ "type": "object", "enabled": false }"#,
             "kept and not searched; mapped as flattened, the values of an object would be found",
             Kept,
         ),
-        "hstore" => shown(AsItIs, r#"{ "type": "flattened", "ignore_above": 8191 }"#, "searched as FIELD.key", Kept),
         "inet" if column.is_array => shown(AsText, WHOLE, "", Whole),
         "inet" => shown(AsHost, &lenient("ip"), "the address without its mask", Whole),
         "cidr" | "macaddr" | "macaddr8" | "bit" | "varbit" | "ltree" => shown(AsText, WHOLE, "", Whole),
@@ -100,19 +99,13 @@ pub(super) fn kind(column: &Column, refers: bool) -> Kind {
     }
 }
 
-/// A scaled float is exact to its decimals; a double is exact to fifteen digits.
+/// A double everywhere: a scaled float would keep decimals exact to the last digit, and not every server has it.
 fn numeric(column: &Column) -> Kind {
-    let shown = |mapping: String, why| Kind::Shown(Shown { written: Written::AsItIs, mapping, why, sort: Sort::Number });
+    let shown = |mapping: &str, why| Kind::Shown(Shown { written: Written::AsItIs, mapping: mapping.to_owned(), why, sort: Sort::Number });
     match (column.precision, column.scale) {
-        (Some(1..=18), Some(0)) => shown(r#"{ "type": "long", "ignore_malformed": true }"#.into(), ""),
-        (Some(1..=15), Some(scale @ 1..=9)) => {
-            // with a decimal point, as Elasticsearch shows it
-            let factor = format!("1{}.0", "0".repeat(scale.unsigned_abs() as usize));
-            shown(format!(r#"{{ "type": "scaled_float", "scaling_factor": {factor}, "ignore_malformed": true }}"#), "")
-        }
-        _ => {
-            shown(r#"{ "type": "double", "ignore_malformed": true }"#.into(), "searched with fifteen digits; the document has all of them")
-        }
+        (Some(1..=18), Some(0)) => shown(r#"{ "type": "long", "ignore_malformed": true }"#, ""),
+        (Some(1..=15), Some(0..)) => shown(r#"{ "type": "double", "ignore_malformed": true }"#, ""),
+        _ => shown(r#"{ "type": "double", "ignore_malformed": true }"#, "searched with fifteen digits; the document has all of them"),
     }
 }
 
@@ -163,11 +156,10 @@ mod tests {
     }
 
     #[test]
-    fn a_number_with_decimals_keeps_them() {
+    fn a_number_without_decimals_is_whole_and_any_other_a_double() {
         let of = |precision, scale| mapping(Column { precision, scale, ..column("numeric") });
-        assert_eq!(of(Some(10), Some(2)), r#"{ "type": "scaled_float", "scaling_factor": 100.0, "ignore_malformed": true }"#);
         assert_eq!(of(Some(10), Some(0)), r#"{ "type": "long", "ignore_malformed": true }"#);
-        for (precision, scale) in [(None, None), (Some(30), Some(2)), (Some(5), Some(-2)), (Some(12), Some(12))] {
+        for (precision, scale) in [(None, None), (Some(10), Some(2)), (Some(30), Some(0)), (Some(5), Some(-2))] {
             assert_eq!(of(precision, scale), r#"{ "type": "double", "ignore_malformed": true }"#);
         }
     }

@@ -57,7 +57,7 @@ fn no_key(table: &Relation) -> Reason {
         return None;
     }
     let name = table.shown();
-    let may_be = "a key is of type uuid, bigint, integer, smallint, text, varchar, char, citext, numeric or date, never null, \
+    let may_be = "a key is of type uuid, bigint, integer, smallint, text, varchar, char, citext, numeric or date, or a domain over one of these; never null, \
                   and unique for all rows at once (not deferrable, not partial)";
     let primary = table.indexes.iter().find(|index| index.is_primary);
     let what = match primary {

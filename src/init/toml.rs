@@ -17,11 +17,11 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
     line("", format!("name = {}", quoted(&draft.collection)));
     line("", format!("table = {}", quoted(&draft.table)));
     match draft.key.as_slice() {
-        [only] => line(draft.key_why, format!("key = {}", quoted(&only.name))),
-        several => line(draft.key_why, format!("key = {}", list(several.iter().map(|column| &column.name)))),
+        [only] => line(draft.key_why, format!("key = {}", column(&only.name))),
+        several => line(draft.key_why, format!("key = {}", columns(several.iter().map(|column| &column.name)))),
     }
     if draft.revision.name != "catchword_revision" {
-        line("the column that the trigger keeps the document's version in", format!("revision = {}", quoted(&draft.revision.name)));
+        line("the column that the trigger keeps the document's version in", format!("revision = {}", column(&draft.revision.name)));
     }
     line("returns the key, the revision and the document of each row that is to be found", format!("view = {}", quoted(&draft.view)));
     line(
@@ -31,7 +31,7 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
     );
     if !draft.scopes.is_empty() {
         let flags: Vec<String> = draft.scopes.iter().map(|(name, _)| format!("--{name} X")).collect();
-        let scopes: Vec<String> = draft.scopes.iter().map(|(name, column)| format!("{name} = {}", quoted(column))).collect();
+        let scopes: Vec<String> = draft.scopes.iter().map(|(name, scope)| format!("{name} = {}", column(scope))).collect();
         line(
             &format!("catchword reindex {}; an index begins with each of these columns", flags.join(" | ")),
             format!("scopes = {{ {} }}", scopes.join(", ")),
@@ -39,7 +39,7 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
     }
     if let Some((period, has_index)) = &draft.period {
         let small = if *has_index { "" } else { "; when the table grows, the column needs an index" };
-        line(&format!("catchword reindex --between A B{small}"), format!("period = {}", quoted(period)));
+        line(&format!("catchword reindex --between A B{small}"), format!("period = {}", column(period)));
     }
     if !draft.touches.is_empty() {
         line(
@@ -66,7 +66,7 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
     if let Some(watch) = &draft.watch {
         line(
             "the columns that the view reads: an update that changes none of them schedules nothing",
-            format!("watch = {}", list(watch.iter())),
+            format!("watch = {}", columns(watch.iter())),
         );
     }
     line("Where nobody writes by store_and_schedule, jobs need not wait for it: delay = \"0s\"", String::new());
@@ -77,8 +77,8 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
 fn touches(draft: &Draft) -> String {
     let mut text = String::from("touches = [\n");
     for touch in &draft.touches {
-        let watch = if touch.watch.is_empty() { String::new() } else { format!(", watch = {}", list(touch.watch.iter())) };
-        let (table, column, row_column) = (quoted(&touch.table), quoted(&touch.column), quoted(&touch.row_column));
+        let watch = if touch.watch.is_empty() { String::new() } else { format!(", watch = {}", columns(touch.watch.iter())) };
+        let (table, column, row_column) = (quoted(&touch.table), self::column(&touch.column), self::column(&touch.row_column));
         let why = printable(&touch.why);
         _ = writeln!(text, "  # {why}\n  {{ table = {table}, column = {column}, row_column = {row_column}{watch} }},");
     }
@@ -87,6 +87,16 @@ fn touches(draft: &Draft) -> String {
 
 fn list<'a>(names: impl Iterator<Item = &'a String>) -> String {
     format!("[{}]", names.map(|name| quoted(name)).collect::<Vec<_>>().join(", "))
+}
+
+fn columns<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    format!("[{}]", names.map(|name| column(name)).collect::<Vec<_>>().join(", "))
+}
+
+/// A column as the configuration reads it: one with capitals is quoted, as in SQL.
+fn column(name: &str) -> String {
+    let is_as_it_is = !name.starts_with('"') && !name.chars().any(|c| c.is_ascii_uppercase());
+    quoted(&if is_as_it_is { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) })
 }
 
 /// A text in TOML. One with double quotes is easier to read between single ones.
