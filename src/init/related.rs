@@ -1,4 +1,4 @@
-//! Rows one step away: those that the row refers to, those that refer to it, and those that a table between joins to it. Pure.
+//! Rows one step from the row: those that the row refers to, those that refer to it, and those that a table between joins to it. Pure.
 
 mod children;
 mod parents;

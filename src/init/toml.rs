@@ -52,7 +52,7 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
         let why: Vec<String> = draft
             .unwatched
             .iter()
-            .map(|far| format!("{}: two steps away, by {}, whose own changes are followed", far.table, far.between))
+            .map(|far| format!("{}: two steps from the row, by {}, whose own changes are followed", far.table, far.between))
             .collect();
         line(
             &format!(
