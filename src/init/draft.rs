@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::facts::{Column, Facts};
+use super::facts::{Column, Facts, Named};
 use super::field::{self, Field, own_field};
-use super::names::{collection_name, free, quoted, view_names};
-use super::{Wanted, key, related, settings, suspect};
+use super::names::{free, quoted, view_names};
+use super::{key, related, settings, suspect};
 use crate::Error;
 
 /// What `init` proposes.
@@ -39,13 +39,6 @@ pub struct Draft {
 pub struct LeftOut {
     pub what: String,
     pub why: String,
-}
-
-/// A name as Postgres has it, and as SQL writes it.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Named {
-    pub name: String,
-    pub quoted: String,
 }
 
 /// A line of the document.
@@ -91,12 +84,11 @@ impl Draft {
     }
 }
 
-pub(super) fn draft(facts: &Facts, wanted: &Wanted) -> Result<Draft, Error> {
+pub(super) fn draft(facts: &Facts) -> Result<Draft, Error> {
     let table = &facts.table;
     let key = key::choose(table).ok_or_else(|| Error::refused(format!("{} has no key", table.shown())))?;
-    let revision = wanted.revision().to_owned();
     let condition = table.columns.iter().find_map(|column| Some((suspect::soft_delete(column, "t")?, column)));
-    let mut body = own_fields(facts, &key.columns, &revision, condition.as_ref().map(|(_, column)| *column));
+    let mut body = own_fields(facts, &key.columns, &facts.revision.name, condition.as_ref().map(|(_, column)| *column));
     let mut reads: BTreeSet<String> = condition.iter().map(|(_, column)| column.name.clone()).collect();
     reads.extend(body.iter().filter_map(|(entry, column)| matches!(entry, Entry::Field(_)).then(|| column.name.clone())));
     let mut taken: Vec<String> = body.iter().filter_map(|(entry, _)| field_name_of(entry)).collect();
@@ -124,13 +116,13 @@ pub(super) fn draft(facts: &Facts, wanted: &Wanted) -> Result<Draft, Error> {
         quoted: table.column(name).map_or_else(|| quoted(name), |column| column.quoted.clone()),
     };
     Ok(Draft {
-        collection: wanted.name.clone().unwrap_or_else(|| collection_name(&table.name)),
+        collection: facts.collection.clone(),
         table: table.shown(),
         view: facts.view.clone().unwrap_or_else(|| view(facts)),
         key: key.columns.iter().map(named).collect(),
         key_why: key.why,
-        watch: settings::watch(table, &reads, &key.columns, &revision),
-        revision: Named { name: revision, quoted: facts.revision.clone() },
+        watch: settings::watch(table, &reads, &key.columns, &facts.revision.name),
+        revision: facts.revision.clone(),
         body,
         condition: condition.map(|(sql, _)| sql),
         touches,
@@ -153,7 +145,10 @@ fn own_fields<'a>(facts: &'a Facts, key: &[String], revision: &str, deleted: Opt
             left_out("the same in every document: the where below")
         } else {
             let is_taken = |name: &str| entries.iter().any(|(entry, _)| field_name_of(entry).is_some_and(|taken| taken == name));
-            field::choose(column, refers).map_or_else(left_out, |chosen| Entry::Field(own_field(&chosen, is_taken)))
+            // what is made of a secret may give it away
+            let made_of = column.made_of.iter().filter_map(|name| suspect::private(table.column(name)?)).next();
+            let chosen = made_of.map_or_else(|| field::choose(column, refers), Err);
+            chosen.map_or_else(left_out, |chosen| Entry::Field(own_field(&chosen, is_taken)))
         };
         entries.push((entry, column));
     }

@@ -35,7 +35,7 @@ fn unfit(related: &Relation) -> Option<&'static str> {
         return Some(why);
     }
     match (related.kind.as_str(), related.persistence.as_str()) {
-        _ if related.row_security => Some("has row security, and a hidden row would make the look fail"),
+        _ if related.hides_rows => Some("has row security that applies to this role, and a hidden row would look deleted"),
         _ if related.inherits || related.partition_of.is_some() => Some("inherits or is a partition, and its changes cannot be followed"),
         ("p", _) => Some("is partitioned, and its changes cannot be followed yet"),
         ("r", "p") => None,

@@ -41,7 +41,9 @@ create table "My Shop"."Order" (
   picture          bytea,
   words            tsvector,
   at               point,
-  doubled          text generated always as ("select" || "select") stored,
+  "rawHash"        text,
+  doubled          text generated always as ("rawHash" || "rawHash") stored,
+  picture_size     integer generated always as (octet_length(picture)) stored,
   "deletedAt"      timestamptz,
   created          timestamptz not null default now(),
   unique ("orderId", created)
@@ -97,10 +99,10 @@ do $$ begin for i in 1..210 loop execute format('alter table wide add column col
 insert into "My Shop"."Person" ("displayName", email, "passwordHash", api_key)
 values ('Mina', 'mina@example.org', 'hunter2', 'k'), ('Otto', 'otto@example.org', 'hunter3', 'l');
 insert into "My Shop"."Order" ("orderId", author_id, author, "editorId", "select", "it's ""so""", _id, moods, code, codes, padded, price, weight,
-                               ratio, place, places, took, period, bits, meta, old_meta, picture, words, at)
+                               ratio, place, places, took, period, bits, meta, old_meta, picture, words, at, "rawHash")
 values ('00000000-0000-4000-8000-000000000001', 1, 'by hand', 2, 'words of it', 'quoted', 'x', '{calm,it''s loud}', 'A1', '{A1,B2}', 'ab', 9.99,
         12345678901234567890.5, 'NaN', '10.0.0.1/24', '{10.0.0.1,::1}', '1 day', '[2026-01-01,infinity)', '1010', '["any", {"json": null}]',
-        '{"a": 1, "a": 2}', '\x00', 'words', '(1,2)');
+        '{"a": 1, "a": 2}', '\x00', 'words', '(1,2)', 'ab');
 insert into "My Shop"."Order" ("orderId", author_id, "parent.order", created, meta)
 values ('00000000-0000-4000-8000-000000000002', 2, '00000000-0000-4000-8000-000000000001', 'infinity', '7');
 insert into "My Shop"."Order" ("orderId", author_id, "deletedAt") values ('00000000-0000-4000-8000-000000000003', 1, now());
