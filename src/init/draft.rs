@@ -51,17 +51,25 @@ pub(super) enum Entry {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Touch {
     pub table: String,
-    pub column: String,
-    pub row_column: String,
+    pub column: Vec<String>,
+    pub way: Way,
     pub watch: Vec<String>,
     pub why: String,
+}
+
+/// How a change finds the rows.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Way {
+    /// Columns of the table that have the changed values.
+    Columns(Vec<String>),
+    /// A query for the keys.
+    Keys(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unwatched {
     pub table: String,
-    /// The table that joins it.
-    pub between: String,
+    pub why: String,
 }
 
 impl Draft {
@@ -90,17 +98,17 @@ pub(super) fn draft(facts: &Facts) -> Result<Draft, Error> {
     let condition = table.columns.iter().find_map(|column| Some((suspect::soft_delete(column, "t")?, column)));
     let mut body = own_fields(facts, &key.columns, &facts.revision.name, condition.as_ref().map(|(_, column)| *column));
     let mut reads: BTreeSet<String> = condition.iter().map(|(_, column)| column.name.clone()).collect();
-    reads.extend(body.iter().filter_map(|(entry, column)| matches!(entry, Entry::Field(_)).then(|| column.name.clone())));
+    reads.extend(body.iter().filter(|(entry, _)| matches!(entry, Entry::Field(_))).map(|(_, column)| column.name.clone()));
     let mut taken: Vec<String> = body.iter().filter_map(|(entry, _)| field_name_of(entry)).collect();
 
     let mut body: Vec<Entry> = body.drain(..).map(|(entry, _)| entry).collect();
     let (mut touches, mut unwatched): (Vec<Touch>, Vec<Unwatched>) = (Vec::new(), Vec::new());
     let judged = related::parents(facts, &mut taken);
-    for judged in judged.into_iter().chain(related::children(facts, &mut taken)) {
+    for judged in judged.into_iter().chain(related::children(facts, &key.columns, &mut taken)) {
         match judged {
             Ok(related) => {
                 reads.extend(related.reads);
-                add(&mut touches, related.touch);
+                related.touches.into_iter().for_each(|touch| add(&mut touches, touch));
                 if let Some(far) = related.unwatched.filter(|far| unwatched.iter().all(|other| other.table != far.table)) {
                     unwatched.push(far);
                 }
@@ -162,9 +170,9 @@ fn field_name_of(entry: &Entry) -> Option<String> {
     }
 }
 
-/// Two that find the same rows by the same column are one, which watches for both.
+/// Two that find the same rows by the same columns are one, which watches for both.
 fn add(touches: &mut Vec<Touch>, touch: Touch) {
-    let same = |other: &&mut Touch| (&other.table, &other.column, &other.row_column) == (&touch.table, &touch.column, &touch.row_column);
+    let same = |other: &&mut Touch| (&other.table, &other.column, &other.way) == (&touch.table, &touch.column, &touch.way);
     match touches.iter_mut().find(same) {
         // an empty list is every column
         Some(other) if other.watch.is_empty() || touch.watch.is_empty() => other.watch.clear(),

@@ -24,9 +24,9 @@ pub(super) struct Shown {
 /// How a value is written in the view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Written {
-    AsItIs,
-    AsText,
-    AsHost,
+    Plain,
+    Text,
+    Host,
 }
 
 /// What sort of field it is, as far as other choices depend on it.
@@ -58,33 +58,33 @@ pub(super) fn kind(column: &Column, refers: bool) -> Kind {
     // infinity, NaN and the year 10000 cannot be searched, and must not keep the document out
     let lenient = |name: &str| format!(r#"{{ "type": "{name}", "ignore_malformed": true }}"#);
     if column.base_kind == "e" {
-        return shown(AsItIs, WHOLE, "", Whole);
+        return shown(Plain, WHOLE, "", Whole);
     }
     match column.base.as_str() {
-        "bool" => shown(AsItIs, &number("boolean"), "", Flag),
-        "int2" => shown(AsItIs, &number("short"), "", Number),
-        "int4" => shown(AsItIs, &number("integer"), "", Number),
-        "int8" | "oid" => shown(AsItIs, &number("long"), "", Number),
-        "float4" => shown(AsItIs, &lenient("float"), "NaN and infinity are kept and not searched", Number),
-        "float8" => shown(AsItIs, &lenient("double"), "NaN and infinity are kept and not searched", Number),
+        "bool" => shown(Plain, &number("boolean"), "", Flag),
+        "int2" => shown(Plain, &number("short"), "", Number),
+        "int4" => shown(Plain, &number("integer"), "", Number),
+        "int8" | "oid" => shown(Plain, &number("long"), "", Number),
+        "float4" => shown(Plain, &lenient("float"), "NaN and infinity are kept and not searched", Number),
+        "float8" => shown(Plain, &lenient("double"), "NaN and infinity are kept and not searched", Number),
         "numeric" => numeric(column),
-        "date" | "timestamp" | "timestamptz" => shown(AsItIs, &lenient("date"), "", Time),
-        "time" | "timetz" | "interval" => shown(AsText, WHOLE, "Elasticsearch has no such type", Whole),
-        "uuid" => shown(AsItIs, WHOLE, "", Whole),
+        "date" | "timestamp" | "timestamptz" => shown(Plain, &lenient("date"), "", Time),
+        "time" | "timetz" | "interval" => shown(Text, WHOLE, "Elasticsearch has no such type", Whole),
+        "uuid" => shown(Plain, WHOLE, "", Whole),
         // without its trailing blanks
-        "bpchar" | "char" | "name" => shown(AsText, WHOLE, "", Whole),
+        "bpchar" | "char" | "name" => shown(Text, WHOLE, "", Whole),
         "text" | "varchar" | "citext" => text(column, refers),
         "json" | "jsonb" | "hstore" => shown(
-            AsItIs,
+            Plain,
             r#"{ "type": "object", "enabled": false }"#,
             "kept and not searched; mapped as flattened, the values of an object would be found",
             Kept,
         ),
-        "inet" if column.is_array => shown(AsText, WHOLE, "", Whole),
-        "inet" => shown(AsHost, &lenient("ip"), "the address without its mask", Whole),
-        "cidr" | "macaddr" | "macaddr8" | "bit" | "varbit" | "ltree" => shown(AsText, WHOLE, "", Whole),
+        "inet" if column.is_array => shown(Text, WHOLE, "", Whole),
+        "inet" => shown(Host, &lenient("ip"), "the address without its mask", Whole),
+        "cidr" | "macaddr" | "macaddr8" | "bit" | "varbit" | "ltree" => shown(Text, WHOLE, "", Whole),
         _ if matches!(column.base_kind.as_str(), "r" | "m") => {
-            shown(AsText, WHOLE, "as text; to search by it, show both ends as fields", Whole)
+            shown(Text, WHOLE, "as text; to search by it, show both ends as fields", Whole)
         }
         "bytea" => Kind::LeftOut("bytes have no place in a document"),
         "tsvector" | "tsquery" => Kind::LeftOut("Elasticsearch makes its own"),
@@ -94,14 +94,14 @@ pub(super) fn kind(column: &Column, refers: bool) -> Kind {
         "money" => Kind::LeftOut("how it is written follows the session; use numeric"),
         _ if column.base_kind == "c" => Kind::LeftOut("it is a row of its own; write its parts as fields"),
         // an extension's string
-        _ if column.category == "S" => shown(AsText, WHOLE, "", Whole),
+        _ if column.category == "S" => shown(Text, WHOLE, "", Whole),
         _ => Kind::LeftOut("no field type is known for it; cast it to one that is"),
     }
 }
 
 /// A double everywhere: a scaled float would keep decimals exact to the last digit, and not every server has it.
 fn numeric(column: &Column) -> Kind {
-    let shown = |mapping: &str, why| Kind::Shown(Shown { written: Written::AsItIs, mapping: mapping.to_owned(), why, sort: Sort::Number });
+    let shown = |mapping: &str, why| Kind::Shown(Shown { written: Written::Plain, mapping: mapping.to_owned(), why, sort: Sort::Number });
     match (column.precision, column.scale) {
         (Some(1..=18), Some(0)) => shown(r#"{ "type": "long", "ignore_malformed": true }"#, ""),
         (Some(1..=15), Some(0..)) => shown(r#"{ "type": "double", "ignore_malformed": true }"#, ""),
@@ -110,7 +110,7 @@ fn numeric(column: &Column) -> Kind {
 }
 
 fn text(column: &Column, refers: bool) -> Kind {
-    let of = |mapping: &str, sort| Kind::Shown(Shown { written: Written::AsItIs, mapping: mapping.to_owned(), why: "", sort });
+    let of = |mapping: &str, sort| Kind::Shown(Shown { written: Written::Plain, mapping: mapping.to_owned(), why: "", sort });
     let short = column.length.is_some_and(|length| length <= SHORT);
     // tags and the like
     let is_list = column.is_array;

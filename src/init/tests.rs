@@ -137,11 +137,26 @@ fn children_that_are_too_many_or_not_for_everybody_are_left_out() {
 }
 
 #[test]
-fn a_row_of_the_same_table_is_its_value_only() {
-    let note = indexed(table(1, "note", &["title", "parent_id"]), &["parent_id"]);
-    let draft = draft(&facts(vec![note], vec![refers(1, "parent_id", 1)])).unwrap();
-    assert_eq!((fields(&draft), draft.touches.len()), (vec!["id", "title", "parent_id"], 0));
-    assert!(why(&draft, "note").contains("refers to the same table"));
+fn a_row_of_the_same_table_is_one_like_any_other_if_an_index_finds_those_that_refer_to_it() {
+    let note = table(1, "note", &["title", "parent_id"]);
+    let without = draft(&facts(vec![note.clone()], vec![refers(1, "parent_id", 1)])).unwrap();
+    assert_eq!((fields(&without), without.touches.len()), (vec!["id", "title", "parent_id"], 0));
+    assert!(why(&without, "note").ends_with("create index concurrently on note (parent_id)"), "{:?}", without.left_out);
+    let with = draft(&facts(vec![indexed(note, &["parent_id"])], vec![refers(1, "parent_id", 1)])).unwrap();
+    assert_eq!((fields(&with)[3..].to_vec(), with.touches[0].watch.as_slice()), (vec!["parent"], ["title".to_owned()].as_slice()));
+}
+
+#[test]
+fn rows_that_a_table_between_joins_are_followed_if_an_index_leads_back() {
+    let tables = |between: Relation| vec![table(1, "note", &["title"]), between, table(3, "tag", &["name"])];
+    let keys = || vec![refers(2, "note_id", 1), refers(2, "tag_id", 3)];
+    let between = indexed(table(2, "note_tag", &["note_id", "tag_id"]), &["note_id"]);
+    let waived = draft(&facts(tables(between.clone()), keys())).unwrap();
+    assert_eq!((fields(&waived)[2..].to_vec(), waived.touches.len(), waived.unwatched[0].table.as_str()), (vec!["tag"], 1, "tag"));
+    let followed = draft(&facts(tables(indexed(between, &["tag_id"])), keys())).unwrap();
+    assert_eq!((followed.touches.len(), followed.unwatched.len()), (2, 0));
+    let text = toml::text(&followed, "note.json");
+    assert!(text.contains(r#"column = "id", keys = "select note_id from note_tag where tag_id = any($1)", watch = ["name"]"#), "{text}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::draft::Draft;
+use super::draft::{Draft, Way};
 use crate::printable::printable;
 
 pub(super) fn text(draft: &Draft, mapping: &str) -> String {
@@ -16,10 +16,8 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
     };
     line("", format!("name = {}", quoted(&draft.collection)));
     line("", format!("table = {}", quoted(&draft.table)));
-    match draft.key.as_slice() {
-        [only] => line(draft.key_why, format!("key = {}", column(&only.name))),
-        several => line(draft.key_why, format!("key = {}", columns(several.iter().map(|column| &column.name)))),
-    }
+    let key: Vec<String> = draft.key.iter().map(|column| column.name.clone()).collect();
+    line(draft.key_why, format!("key = {}", one_or_list(&key)));
     if draft.revision.name != "catchword_revision" {
         line("the column that the trigger keeps the document's version in", format!("revision = {}", column(&draft.revision.name)));
     }
@@ -43,17 +41,13 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
     }
     if !draft.touches.is_empty() {
         line(
-            "A change of these tables reaches the documents that show it: rows whose row_column has the changed column.\n\
-             With watch only a change of these columns counts, and of the column itself; without, every update",
+            "A change of these tables reaches the documents that show it: rows whose row_column has the value of its column, or that keys finds.\n\
+             With watch only a change of these columns counts, and of column; without, every update",
             touches(draft),
         );
     }
     if !draft.unwatched.is_empty() {
-        let why: Vec<String> = draft
-            .unwatched
-            .iter()
-            .map(|far| format!("{}: two steps from the row, by {}, whose own changes are followed", far.table, far.between))
-            .collect();
+        let why: Vec<String> = draft.unwatched.iter().map(|far| format!("{}: {}", far.table, far.why)).collect();
         line(
             &format!(
                 "Documents may be older than these tables. After a change of one: catchword reindex {} --all --anew\n{}",
@@ -78,9 +72,12 @@ fn touches(draft: &Draft) -> String {
     let mut text = String::from("touches = [\n");
     for touch in &draft.touches {
         let watch = if touch.watch.is_empty() { String::new() } else { format!(", watch = {}", columns(touch.watch.iter())) };
-        let (table, column, row_column) = (quoted(&touch.table), self::column(&touch.column), self::column(&touch.row_column));
-        let why = printable(&touch.why);
-        _ = writeln!(text, "  # {why}\n  {{ table = {table}, column = {column}, row_column = {row_column}{watch} }},");
+        let (table, column, why) = (quoted(&touch.table), one_or_list(&touch.column), printable(&touch.why));
+        let way = match &touch.way {
+            Way::Columns(columns) => format!("row_column = {}", one_or_list(columns)),
+            Way::Keys(query) => format!("keys = {}", quoted(query)),
+        };
+        _ = writeln!(text, "  # {why}\n  {{ table = {table}, column = {column}, {way}{watch} }},");
     }
     text + "]"
 }
@@ -91,6 +88,13 @@ fn list<'a>(names: impl Iterator<Item = &'a String>) -> String {
 
 fn columns<'a>(names: impl Iterator<Item = &'a String>) -> String {
     format!("[{}]", names.map(|name| column(name)).collect::<Vec<_>>().join(", "))
+}
+
+fn one_or_list(names: &[String]) -> String {
+    match names {
+        [only] => column(only),
+        several => columns(several.iter()),
+    }
 }
 
 /// A column as the configuration reads it: one with capitals is quoted, as in SQL.

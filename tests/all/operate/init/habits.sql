@@ -51,6 +51,7 @@ create table "My Shop"."Order" (
 create index on "My Shop"."Order" (author_id);
 create index on "My Shop"."Order" ("editorId");
 create index on "My Shop"."Order" (created);
+create index on "My Shop"."Order" ("parent.order");
 
 -- children with an index, children without one, at most one child, a log
 create table "My Shop"."orderLine" (
@@ -64,6 +65,10 @@ create table "My Shop"."orderLine" (
 create index on "My Shop"."orderLine" ("orderId");
 create table "My Shop".stray (id bigint primary key, "orderId" uuid references "My Shop"."Order", note text);
 create table "My Shop"."orderNote" (id bigint primary key, "orderId" uuid unique references "My Shop"."Order", note text);
+create table "My Shop"."orderStep" (id bigint primary key, "orderId" uuid references "My Shop"."Order", step text) partition by hash (id);
+create table "My Shop"."orderStep 0" partition of "My Shop"."orderStep" for values with (modulus 2, remainder 0);
+create table "My Shop"."orderStep 1" partition of "My Shop"."orderStep" for values with (modulus 2, remainder 1);
+create index on "My Shop"."orderStep" ("orderId");
 create table "My Shop".order_log (id bigint primary key, "orderId" uuid references "My Shop"."Order", note text);
 create index on "My Shop".order_log ("orderId");
 
@@ -78,6 +83,7 @@ create table "My Shop"."Order_shelf" (
   "orderId" uuid references "My Shop"."Order" on delete cascade, shelf_id smallint references "My Shop".shelf
 );
 create index on "My Shop"."Order_shelf" ("orderId");
+create index on "My Shop"."Order_shelf" (shelf_id);
 
 -- tenants: every key has two columns
 create table room (tenant_id integer, id bigint, title text not null, primary key (tenant_id, id));
@@ -110,6 +116,7 @@ insert into "My Shop"."orderLine" ("orderId", product, is_removed)
 values ('00000000-0000-4000-8000-000000000001', 'tea', null), ('00000000-0000-4000-8000-000000000001', 'cup', false),
        ('00000000-0000-4000-8000-000000000001', 'pot', true);
 insert into "My Shop"."orderNote" values (1, '00000000-0000-4000-8000-000000000001', 'fragile');
+insert into "My Shop"."orderStep" values (1, '00000000-0000-4000-8000-000000000001', 'packed');
 insert into "My Shop".tag values (1, 'blue'), (2, 'red');
 insert into "My Shop"."orderTag" select '00000000-0000-4000-8000-000000000001', id from "My Shop".tag;
 insert into "My Shop".shelf values (1, 'top');
