@@ -49,9 +49,9 @@ fn tell(draft: &Draft, files: &Files, wrote: Option<Wrote>) -> anyhow::Result<()
     for left_out in &draft.left_out {
         say(format_args!("left out    {}: {}\n", printable(&left_out.what), printable(&left_out.why)))?;
     }
-    let name = shell_word(&draft.collection);
     say(format_args!(
-        "next        read them; psql -1 -v ON_ERROR_STOP=1 \"$DATABASE_URL\" -f {}; catchword migrate; catchword doctor; catchword reindex {name} --all\n",
-        shell_word(&files.migration.path.display().to_string())
+        "next        read them; psql -1 -v ON_ERROR_STOP=1 \"$DATABASE_URL\" -f {}; catchword migrate; catchword doctor; {}\n",
+        shell_word(&files.migration.path.display().to_string()),
+        draft.fill_command()
     ))
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::facts::{Column, Facts};
+use super::facts::{Column, Facts, Named};
 use super::field::{self, Field, own_field};
-use super::names::{collection_name, free, quoted, view_names};
-use super::{Wanted, key, related, settings, suspect};
+use super::names::{free, quoted, view_names};
+use super::{key, related, settings, suspect};
 use crate::Error;
 
 /// What `init` proposes.
@@ -41,13 +41,6 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// A name as Postgres has it, and as SQL writes it.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Named {
-    pub name: String,
-    pub quoted: String,
-}
-
 /// A line of the document.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Entry {
@@ -58,23 +51,37 @@ pub(super) enum Entry {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Touch {
     pub table: String,
-    pub column: String,
-    pub row_column: String,
+    pub column: Vec<String>,
+    pub way: Way,
     pub watch: Vec<String>,
     pub why: String,
+}
+
+/// How a change finds the rows.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Way {
+    /// Columns of the table that have the changed values.
+    Columns(Vec<String>),
+    /// A query for the keys.
+    Keys(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unwatched {
     pub table: String,
-    /// The table that joins it.
-    pub between: String,
+    pub why: String,
 }
 
 impl Draft {
     /// The columns that name a row.
     pub fn key(&self) -> Vec<&str> {
         self.key.iter().map(|column| column.name.as_str()).collect()
+    }
+
+    /// The command that fills the index. Rows that the view hides are told to the index too: an audit would miss them.
+    pub fn fill_command(&self) -> String {
+        let hidden = if self.condition.is_some() { " --hidden" } else { "" };
+        format!("catchword reindex {} --all{hidden}", self.collection)
     }
 
     pub(super) fn fields(&self) -> impl Iterator<Item = &Field> {
@@ -85,24 +92,23 @@ impl Draft {
     }
 }
 
-pub(super) fn draft(facts: &Facts, wanted: &Wanted) -> Result<Draft, Error> {
+pub(super) fn draft(facts: &Facts) -> Result<Draft, Error> {
     let table = &facts.table;
     let key = key::choose(table).ok_or_else(|| Error::refused(format!("{} has no key", table.shown())))?;
-    let revision = wanted.revision().to_owned();
     let condition = table.columns.iter().find_map(|column| Some((suspect::soft_delete(column, "t")?, column)));
-    let mut body = own_fields(facts, &key.columns, &revision, condition.as_ref().map(|(_, column)| *column));
+    let mut body = own_fields(facts, &key.columns, &facts.revision.name, condition.as_ref().map(|(_, column)| *column));
     let mut reads: BTreeSet<String> = condition.iter().map(|(_, column)| column.name.clone()).collect();
-    reads.extend(body.iter().filter_map(|(entry, column)| matches!(entry, Entry::Field(_)).then(|| column.name.clone())));
+    reads.extend(body.iter().filter(|(entry, _)| matches!(entry, Entry::Field(_))).map(|(_, column)| column.name.clone()));
     let mut taken: Vec<String> = body.iter().filter_map(|(entry, _)| field_name_of(entry)).collect();
 
     let mut body: Vec<Entry> = body.drain(..).map(|(entry, _)| entry).collect();
     let (mut touches, mut unwatched): (Vec<Touch>, Vec<Unwatched>) = (Vec::new(), Vec::new());
     let judged = related::parents(facts, &mut taken);
-    for judged in judged.into_iter().chain(related::children(facts, &mut taken)) {
+    for judged in judged.into_iter().chain(related::children(facts, &key.columns, &mut taken)) {
         match judged {
             Ok(related) => {
                 reads.extend(related.reads);
-                add(&mut touches, related.touch);
+                related.touches.into_iter().for_each(|touch| add(&mut touches, touch));
                 if let Some(far) = related.unwatched.filter(|far| unwatched.iter().all(|other| other.table != far.table)) {
                     unwatched.push(far);
                 }
@@ -118,13 +124,13 @@ pub(super) fn draft(facts: &Facts, wanted: &Wanted) -> Result<Draft, Error> {
         quoted: table.column(name).map_or_else(|| quoted(name), |column| column.quoted.clone()),
     };
     Ok(Draft {
-        collection: wanted.name.clone().unwrap_or_else(|| collection_name(&table.name)),
+        collection: facts.collection.clone(),
         table: table.shown(),
         view: facts.view.clone().unwrap_or_else(|| view(facts)),
         key: key.columns.iter().map(named).collect(),
         key_why: key.why,
-        watch: settings::watch(table, &reads, &key.columns, &revision),
-        revision: Named { name: revision, quoted: facts.revision.clone() },
+        watch: settings::watch(table, &reads, &key.columns, &facts.revision.name),
+        revision: facts.revision.clone(),
         body,
         condition: condition.map(|(sql, _)| sql),
         touches,
@@ -147,7 +153,10 @@ fn own_fields<'a>(facts: &'a Facts, key: &[String], revision: &str, deleted: Opt
             left_out("the same in every document: the where below")
         } else {
             let is_taken = |name: &str| entries.iter().any(|(entry, _)| field_name_of(entry).is_some_and(|taken| taken == name));
-            field::choose(column, refers).map_or_else(left_out, |chosen| Entry::Field(own_field(&chosen, is_taken)))
+            // what is made of a secret may give it away
+            let made_of = column.made_of.iter().filter_map(|name| suspect::private(table.column(name)?)).next();
+            let chosen = made_of.map_or_else(|| field::choose(column, refers), Err);
+            chosen.map_or_else(left_out, |chosen| Entry::Field(own_field(&chosen, is_taken)))
         };
         entries.push((entry, column));
     }
@@ -161,9 +170,9 @@ fn field_name_of(entry: &Entry) -> Option<String> {
     }
 }
 
-/// Two that find the same rows by the same column are one, which watches for both.
+/// Two that find the same rows by the same columns are one, which watches for both.
 fn add(touches: &mut Vec<Touch>, touch: Touch) {
-    let same = |other: &&mut Touch| (&other.table, &other.column, &other.row_column) == (&touch.table, &touch.column, &touch.row_column);
+    let same = |other: &&mut Touch| (&other.table, &other.column, &other.way) == (&touch.table, &touch.column, &touch.way);
     match touches.iter_mut().find(same) {
         // an empty list is every column
         Some(other) if other.watch.is_empty() || touch.watch.is_empty() => other.watch.clear(),

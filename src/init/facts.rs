@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sqlx::{Connection, FromRow, PgConnection};
 
 use super::Wanted;
-use super::names::view_names;
+use super::names::{collection_name, view_names};
 use crate::Error;
 
 /// Everything that the choices are made from.
@@ -18,10 +18,19 @@ pub(super) struct Facts {
     pub foreign_keys: Vec<ForeignKey>,
     /// Names in the table's schema that a view could have, and that something else has.
     pub taken: Vec<String>,
+    /// The name of the collection.
+    pub collection: String,
     /// The view that the caller chose, as SQL writes it.
     pub view: Option<String>,
-    /// The column for the revision, as SQL writes it.
-    pub revision: String,
+    /// The column for the revision.
+    pub revision: Named,
+}
+
+/// A name as Postgres has it, and as SQL writes it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Named {
+    pub name: String,
+    pub quoted: String,
 }
 
 #[derive(Clone, Debug, Default, FromRow)]
@@ -36,10 +45,15 @@ pub(super) struct Relation {
     pub persistence: String,
     pub partition_of: Option<String>,
     pub inherits: bool,
-    pub row_security: bool,
+    /// A policy hides rows from the role that asks.
+    pub hides_rows: bool,
+    /// The role that asks, as SQL writes it.
+    pub reader: String,
     pub large: bool,
-    /// A trigger of its own that would fire after ours.
-    pub later_trigger: Option<String>,
+    /// Its own triggers that may change a row before it is written.
+    pub triggers: Vec<String>,
+    /// The collections that it is in already.
+    pub collections: Vec<String>,
     #[sqlx(skip)]
     pub is_visible: bool,
     #[sqlx(skip)]
@@ -136,9 +150,17 @@ pub(super) async fn read(connection: &mut PgConnection, wanted: &Wanted) -> Resu
     let table = relations.get(&id).cloned().ok_or(sqlx::Error::RowNotFound)?;
     let taken =
         sqlx::query_scalar(include_str!("taken.sql")).bind(&table.schema).bind(view_names(&table.name)).fetch_all(&mut *connection).await?;
-    let (view, revision): (Option<String>, String) =
-        sqlx::query_as(include_str!("quoted.sql")).bind(&wanted.view).bind(wanted.revision()).fetch_one(&mut *connection).await?;
-    Ok(Facts { table, relations, foreign_keys, taken, view, revision })
+    let collection = wanted.name.clone().unwrap_or_else(|| collection_name(&table.name));
+    let name = wanted.revision.clone().unwrap_or_else(|| revision_name(&table, &collection));
+    let (view, quoted): (Option<String>, String) =
+        sqlx::query_as(include_str!("quoted.sql")).bind(&wanted.view).bind(&name).fetch_one(&mut *connection).await?;
+    Ok(Facts { table, relations, foreign_keys, taken, collection, view, revision: Named { name, quoted } })
+}
+
+/// Each collection on a table has a column of its own.
+fn revision_name(table: &Relation, collection: &str) -> String {
+    let others = table.collections.iter().any(|other| other != collection);
+    if others { format!("catchword_revision_{collection}") } else { "catchword_revision".to_owned() }
 }
 
 /// Names are looked up by the role's own path, and nothing else is done under it.

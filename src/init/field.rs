@@ -60,10 +60,10 @@ impl Chosen<'_> {
     pub fn written(&self, alias: &str) -> String {
         let name = format!("{alias}.{}", self.column.quoted);
         match (self.shown.written, self.column.is_array) {
-            (Written::AsItIs, _) => name,
-            (Written::AsText, false) => format!("{name}::text"),
-            (Written::AsText, true) => format!("{name}::text[]"),
-            (Written::AsHost, _) => format!("host({name})"),
+            (Written::Plain, _) => name,
+            (Written::Text, false) => format!("{name}::text"),
+            (Written::Text, true) => format!("{name}::text[]"),
+            (Written::Host, _) => format!("host({name})"),
         }
     }
 

@@ -14,7 +14,9 @@ const TYPES: &[&str] = &["uuid", "int8", "int4", "int2", "text", "varchar", "bpc
 
 /// The primary key, or else the shortest one that is unique and never null.
 pub(super) fn choose(table: &Relation) -> Option<Key> {
-    let fits = |index: &&Index| index.is_unique && index.columns.iter().all(|name| table.column(name).is_some_and(can_be_key));
+    let fits = |index: &&Index| {
+        index.is_unique && index.columns.len() <= 8 && index.columns.iter().all(|name| table.column(name).is_some_and(can_be_key))
+    };
     let found = table.indexes.iter().filter(fits).min_by_key(|index| (!index.is_primary, index.columns.len()))?;
     let why = if found.is_primary { "the primary key" } else { "unique and never null; the table has no primary key that could serve" };
     Some(Key { columns: found.columns.clone(), why })

@@ -24,9 +24,9 @@ pub(super) struct Shown {
 /// How a value is written in the view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Written {
-    AsItIs,
-    AsText,
-    AsHost,
+    Plain,
+    Text,
+    Host,
 }
 
 /// What sort of field it is, as far as other choices depend on it.
@@ -58,34 +58,33 @@ pub(super) fn kind(column: &Column, refers: bool) -> Kind {
     // infinity, NaN and the year 10000 cannot be searched, and must not keep the document out
     let lenient = |name: &str| format!(r#"{{ "type": "{name}", "ignore_malformed": true }}"#);
     if column.base_kind == "e" {
-        return shown(AsItIs, WHOLE, "", Whole);
+        return shown(Plain, WHOLE, "", Whole);
     }
     match column.base.as_str() {
-        "bool" => shown(AsItIs, &number("boolean"), "", Flag),
-        "int2" => shown(AsItIs, &number("short"), "", Number),
-        "int4" => shown(AsItIs, &number("integer"), "", Number),
-        "int8" | "oid" => shown(AsItIs, &number("long"), "", Number),
-        "float4" => shown(AsItIs, &lenient("float"), "NaN and infinity are kept and not searched", Number),
-        "float8" => shown(AsItIs, &lenient("double"), "NaN and infinity are kept and not searched", Number),
+        "bool" => shown(Plain, &number("boolean"), "", Flag),
+        "int2" => shown(Plain, &number("short"), "", Number),
+        "int4" => shown(Plain, &number("integer"), "", Number),
+        "int8" | "oid" => shown(Plain, &number("long"), "", Number),
+        "float4" => shown(Plain, &lenient("float"), "NaN and infinity are kept and not searched", Number),
+        "float8" => shown(Plain, &lenient("double"), "NaN and infinity are kept and not searched", Number),
         "numeric" => numeric(column),
-        "date" | "timestamp" | "timestamptz" => shown(AsItIs, &lenient("date"), "", Time),
-        "time" | "timetz" | "interval" => shown(AsText, WHOLE, "Elasticsearch has no such type", Whole),
-        "uuid" => shown(AsItIs, WHOLE, "", Whole),
+        "date" | "timestamp" | "timestamptz" => shown(Plain, &lenient("date"), "", Time),
+        "time" | "timetz" | "interval" => shown(Text, WHOLE, "Elasticsearch has no such type", Whole),
+        "uuid" => shown(Plain, WHOLE, "", Whole),
         // without its trailing blanks
-        "bpchar" | "char" | "name" => shown(AsText, WHOLE, "", Whole),
+        "bpchar" | "char" | "name" => shown(Text, WHOLE, "", Whole),
         "text" | "varchar" | "citext" => text(column, refers),
-        "json" | "jsonb" => shown(
-            AsItIs,
+        "json" | "jsonb" | "hstore" => shown(
+            Plain,
             r#"{ "type": "object", "enabled": false }"#,
             "kept and not searched; mapped as flattened, the values of an object would be found",
             Kept,
         ),
-        "hstore" => shown(AsItIs, r#"{ "type": "flattened", "ignore_above": 8191 }"#, "searched as FIELD.key", Kept),
-        "inet" if column.is_array => shown(AsText, WHOLE, "", Whole),
-        "inet" => shown(AsHost, &lenient("ip"), "the address without its mask", Whole),
-        "cidr" | "macaddr" | "macaddr8" | "bit" | "varbit" | "ltree" => shown(AsText, WHOLE, "", Whole),
+        "inet" if column.is_array => shown(Text, WHOLE, "", Whole),
+        "inet" => shown(Host, &lenient("ip"), "the address without its mask", Whole),
+        "cidr" | "macaddr" | "macaddr8" | "bit" | "varbit" | "ltree" => shown(Text, WHOLE, "", Whole),
         _ if matches!(column.base_kind.as_str(), "r" | "m") => {
-            shown(AsText, WHOLE, "as text; to search by it, show both ends as fields", Whole)
+            shown(Text, WHOLE, "as text; to search by it, show both ends as fields", Whole)
         }
         "bytea" => Kind::LeftOut("bytes have no place in a document"),
         "tsvector" | "tsquery" => Kind::LeftOut("Elasticsearch makes its own"),
@@ -95,29 +94,23 @@ pub(super) fn kind(column: &Column, refers: bool) -> Kind {
         "money" => Kind::LeftOut("how it is written follows the session; use numeric"),
         _ if column.base_kind == "c" => Kind::LeftOut("it is a row of its own; write its parts as fields"),
         // an extension's string
-        _ if column.category == "S" => shown(AsText, WHOLE, "", Whole),
+        _ if column.category == "S" => shown(Text, WHOLE, "", Whole),
         _ => Kind::LeftOut("no field type is known for it; cast it to one that is"),
     }
 }
 
-/// A scaled float is exact to its decimals; a double is exact to fifteen digits.
+/// A double everywhere: a scaled float would keep decimals exact to the last digit, and not every server has it.
 fn numeric(column: &Column) -> Kind {
-    let shown = |mapping: String, why| Kind::Shown(Shown { written: Written::AsItIs, mapping, why, sort: Sort::Number });
+    let shown = |mapping: &str, why| Kind::Shown(Shown { written: Written::Plain, mapping: mapping.to_owned(), why, sort: Sort::Number });
     match (column.precision, column.scale) {
-        (Some(1..=18), Some(0)) => shown(r#"{ "type": "long", "ignore_malformed": true }"#.into(), ""),
-        (Some(1..=15), Some(scale @ 1..=9)) => {
-            // with a decimal point, as Elasticsearch shows it
-            let factor = format!("1{}.0", "0".repeat(scale.unsigned_abs() as usize));
-            shown(format!(r#"{{ "type": "scaled_float", "scaling_factor": {factor}, "ignore_malformed": true }}"#), "")
-        }
-        _ => {
-            shown(r#"{ "type": "double", "ignore_malformed": true }"#.into(), "searched with fifteen digits; the document has all of them")
-        }
+        (Some(1..=18), Some(0)) => shown(r#"{ "type": "long", "ignore_malformed": true }"#, ""),
+        (Some(1..=15), Some(0..)) => shown(r#"{ "type": "double", "ignore_malformed": true }"#, ""),
+        _ => shown(r#"{ "type": "double", "ignore_malformed": true }"#, "searched with fifteen digits; the document has all of them"),
     }
 }
 
 fn text(column: &Column, refers: bool) -> Kind {
-    let of = |mapping: &str, sort| Kind::Shown(Shown { written: Written::AsItIs, mapping: mapping.to_owned(), why: "", sort });
+    let of = |mapping: &str, sort| Kind::Shown(Shown { written: Written::Plain, mapping: mapping.to_owned(), why: "", sort });
     let short = column.length.is_some_and(|length| length <= SHORT);
     // tags and the like
     let is_list = column.is_array;
@@ -163,11 +156,10 @@ mod tests {
     }
 
     #[test]
-    fn a_number_with_decimals_keeps_them() {
+    fn a_number_without_decimals_is_whole_and_any_other_a_double() {
         let of = |precision, scale| mapping(Column { precision, scale, ..column("numeric") });
-        assert_eq!(of(Some(10), Some(2)), r#"{ "type": "scaled_float", "scaling_factor": 100.0, "ignore_malformed": true }"#);
         assert_eq!(of(Some(10), Some(0)), r#"{ "type": "long", "ignore_malformed": true }"#);
-        for (precision, scale) in [(None, None), (Some(30), Some(2)), (Some(5), Some(-2)), (Some(12), Some(12))] {
+        for (precision, scale) in [(None, None), (Some(10), Some(2)), (Some(30), Some(0)), (Some(5), Some(-2))] {
             assert_eq!(of(precision, scale), r#"{ "type": "double", "ignore_malformed": true }"#);
         }
     }

@@ -39,17 +39,14 @@ pub struct Wanted {
     pub revision: Option<String>,
 }
 
-impl Wanted {
-    fn revision(&self) -> &str {
-        self.revision.as_deref().unwrap_or("catchword_revision")
-    }
-}
-
 /// Reads what Postgres knows of the table and of those around it, and chooses. A table that cannot be attached is refused, as `migrate`
 /// would refuse it.
 pub async fn init(connection: &mut PgConnection, wanted: &Wanted) -> Result<Draft, Error> {
     refuse::refuse_name(wanted.name.as_deref())?;
     let facts = facts::read(connection, wanted).await?;
-    refuse::refuse(&facts, wanted)?;
-    draft::draft(&facts, wanted)
+    refuse::refuse(&facts)?;
+    draft::draft(&facts)
 }
+
+#[cfg(test)]
+mod tests;

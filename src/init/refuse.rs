@@ -1,7 +1,8 @@
 //! Tables that cannot be attached: said here as `migrate` says it, before anybody has written a view for one. Pure.
 
 use super::facts::{Facts, Relation};
-use super::{Wanted, key};
+use super::key;
+use super::names::quoted;
 use crate::Error;
 
 /// The name is also that of the files.
@@ -18,9 +19,9 @@ pub(super) fn refuse_name(name: Option<&str>) -> Result<(), Error> {
     }
 }
 
-pub(super) fn refuse(facts: &Facts, wanted: &Wanted) -> Result<(), Error> {
+pub(super) fn refuse(facts: &Facts) -> Result<(), Error> {
     let table = &facts.table;
-    let reason = what_it_is(table).or_else(|| no_key(table)).or_else(|| no_column(table, wanted)).or_else(|| late_trigger(table));
+    let reason = what_it_is(table).or_else(|| no_key(table)).or_else(|| no_column(facts)).or_else(|| late_trigger(facts));
     reason.map_or(Ok(()), |(what, remedy)| Err(Error::refused_with(what, remedy)))
 }
 
@@ -39,10 +40,13 @@ fn what_it_is(table: &Relation) -> Reason {
         ("r" | "p", "p") if table.inherits => {
             reason("inherits or is inherited from, and such tables cannot be attached yet", "attach a plain table")
         }
-        ("r" | "p", "p") if table.row_security => reason(
-            "has row security: rows hidden by a policy would look deleted",
-            "such tables cannot be attached yet. Leave row security on: without it every role would see every row",
-        ),
+        ("r" | "p", "p") if table.hides_rows => Some((
+            format!("row security of {name} applies to the role {}, and a hidden row would look deleted", table.reader),
+            format!(
+                "leave row security on, and let the owner of the table run this and catchword migrate; or run \"alter role {} bypassrls\"",
+                table.reader
+            ),
+        )),
         ("r" | "p", "p") => None,
         ("r" | "p", _) => reason("is temporary or unlogged: its rows do not survive a crash", "attach a permanent table"),
         _ => reason(
@@ -57,7 +61,7 @@ fn no_key(table: &Relation) -> Reason {
         return None;
     }
     let name = table.shown();
-    let may_be = "a key is of type uuid, bigint, integer, smallint, text, varchar, char, citext, numeric or date, never null, \
+    let may_be = "a key is of type uuid, bigint, integer, smallint, text, varchar, char, citext, numeric or date, or a domain over one of these; never null, \
                   and unique for all rows at once (not deferrable, not partial)";
     let primary = table.indexes.iter().find(|index| index.is_primary);
     let what = match primary {
@@ -73,8 +77,8 @@ fn no_key(table: &Relation) -> Reason {
 }
 
 /// A composite key's columns stand in the view beside `revision` and `body`.
-fn no_column(table: &Relation, wanted: &Wanted) -> Reason {
-    let revision = wanted.revision();
+fn no_column(facts: &Facts) -> Reason {
+    let (table, revision) = (&facts.table, &facts.revision.name);
     let name = table.shown();
     let keys = key::choose(table).map(|key| key.columns).unwrap_or_default();
     if let Some(column) = keys.iter().find(|column| keys.len() > 1 && ["revision", "body"].contains(&column.as_str())) {
@@ -99,12 +103,14 @@ fn no_column(table: &Relation, wanted: &Wanted) -> Reason {
     })
 }
 
-fn late_trigger(table: &Relation) -> Reason {
-    let (trigger, name) = (table.later_trigger.as_ref()?, table.shown());
+fn late_trigger(facts: &Facts) -> Reason {
+    let ours = format!("zzz_catchword_{}_revision", facts.collection);
+    let (trigger, name) = (facts.table.triggers.iter().find(|trigger| **trigger > ours)?, facts.table.shown());
     Some((
-        format!("the trigger {trigger} on {name} fires after zzz_catchword_revision"),
+        format!("the trigger {trigger} on {name} fires after {ours}"),
         format!(
-            "BEFORE ROW triggers fire in the order of their names, and ours must be last: alter trigger \"{trigger}\" on {name} rename to \"…\""
+            "BEFORE ROW triggers fire in the order of their names, and ours must be last: alter trigger {} on {name} rename to \"…\"",
+            quoted(trigger)
         ),
     ))
 }

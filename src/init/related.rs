@@ -1,4 +1,4 @@
-//! Rows one step away: those that the row refers to, those that refer to it, and those that a table between joins to it. Pure.
+//! Rows one step from the row: those that the row refers to, those that refer to it, and those that a table between joins to it. Pure.
 
 mod children;
 mod parents;
@@ -15,7 +15,7 @@ use super::suspect;
 /// A related table in the document.
 pub(super) struct Related {
     pub field: Field,
-    pub touch: Touch,
+    pub touches: Vec<Touch>,
     pub unwatched: Option<Unwatched>,
     /// Columns of the table itself that it is found by.
     pub reads: Vec<String>,
@@ -35,20 +35,21 @@ fn unfit(related: &Relation) -> Option<&'static str> {
         return Some(why);
     }
     match (related.kind.as_str(), related.persistence.as_str()) {
-        _ if related.row_security => Some("has row security, and a hidden row would make the look fail"),
+        _ if related.hides_rows => Some("has row security that applies to this role, and a hidden row would look deleted"),
         _ if related.inherits || related.partition_of.is_some() => Some("inherits or is a partition, and its changes cannot be followed"),
-        ("p", _) => Some("is partitioned, and its changes cannot be followed yet"),
-        ("r", "p") => None,
+        ("r" | "p", "p") => None,
         _ => Some("is not a plain table that survives a crash"),
     }
 }
 
-/// By which pair of columns of a foreign key a change finds the rows: a value of the related column, and the table's own column that has
-/// it. Of several columns one is enough: what it finds is too much at times, and never too little.
-fn way_back<'a>(table: &Relation, own: &'a [String], theirs: &'a [String]) -> Option<(&'a String, &'a String)> {
-    let rank = |(own, _): &(&String, &String)| (table.is_unique(&[(*own).clone()]), table.finds(own));
-    let fits = |(own, theirs): &(&String, &String)| !own.contains('=') && !own.contains("$f$") && !theirs.contains("$f$");
-    own.iter().zip(theirs).filter(fits).max_by_key(rank)
+/// Can a change find the rows by these columns?
+fn is_way(own: &[String], theirs: &[String]) -> bool {
+    own.iter().all(|name| !name.contains('=')) && own.iter().chain(theirs).all(|name| !name.contains("$f$"))
+}
+
+/// Does an index find rows by these columns?
+fn finds(table: &Relation, columns: &[String]) -> bool {
+    columns.iter().any(|column| table.finds(column))
 }
 
 /// The columns that rows of a related table are known by: names and titles, or else the first that are text.
@@ -84,13 +85,13 @@ fn joined(from: &Relation, columns: &[String], alias: &str, to: &Relation, refer
     pairs.collect::<Vec<_>>().join(" and ")
 }
 
-/// The columns to list in `watch`: those that are read, without the one that is always compared. None where there is no primary key,
+/// The columns to list in `watch`: those that are read, without those that are always compared. None where there is no primary key,
 /// by which the old and the new row are told to be the same.
-fn watch(related: &Relation, reads: impl IntoIterator<Item = String>, column: &str) -> Vec<String> {
+fn watch(related: &Relation, reads: impl IntoIterator<Item = String>, compared: &[String]) -> Vec<String> {
     if related.primary_key().is_empty() {
         return Vec::new();
     }
-    let reads: std::collections::BTreeSet<String> = reads.into_iter().filter(|name| name != column).collect();
+    let reads: std::collections::BTreeSet<String> = reads.into_iter().filter(|name| !compared.contains(name)).collect();
     related.columns.iter().map(|column| column.name.clone()).filter(|name| reads.contains(name)).collect()
 }
 
@@ -114,7 +115,7 @@ fn relation(facts: &Facts, id: i64) -> Option<&Relation> {
 }
 
 /// What makes a column's look-ups quick, for whoever has to do it.
-fn index_command(table: &Relation, column: &str) -> String {
-    let quoted = table.column(column).map_or(column, |column| &column.quoted);
-    format!("create index concurrently on {} ({quoted})", table.shown())
+fn index_command(table: &Relation, columns: &[String]) -> String {
+    let quoted = columns.iter().map(|name| table.column(name).map_or(name.as_str(), |column| &column.quoted));
+    format!("create index concurrently on {} ({})", table.shown(), quoted.collect::<Vec<_>>().join(", "))
 }

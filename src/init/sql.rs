@@ -8,14 +8,15 @@ use crate::printable::{printable, shell_word};
 const FIELDS: usize = 45;
 
 pub(super) fn text(draft: &Draft, mapping: &str, config: &str) -> String {
-    let Draft { collection, table, view, revision, .. } = draft;
+    let Draft { table, view, revision, .. } = draft;
     let mut text = format!(
         "-- What Elasticsearch gets of {}. `catchword init {}` wrote it; change it as you like.\n\
          -- Apply it as a migration of your own, or: psql -1 -v ON_ERROR_STOP=1 \"$DATABASE_URL\" -f THIS_FILE\n\
-         -- Then: catchword migrate, catchword doctor, catchword reindex {collection} --all\n\
+         -- Then: catchword migrate, catchword doctor, {}\n\
          -- A field has three places: here, its type in {mapping}, and `watch` in {config} if that names columns.\n",
         printable(table),
         printable(&shell_word(table)),
+        draft.fill_command(),
     );
     text += &format!(
         "\n-- If somebody holds the table, give up instead of making its writers wait: then try again.\n\

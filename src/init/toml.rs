@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::draft::Draft;
+use super::draft::{Draft, Way};
 use crate::printable::printable;
 
 pub(super) fn text(draft: &Draft, mapping: &str) -> String {
@@ -16,12 +16,10 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
     };
     line("", format!("name = {}", quoted(&draft.collection)));
     line("", format!("table = {}", quoted(&draft.table)));
-    match draft.key.as_slice() {
-        [only] => line(draft.key_why, format!("key = {}", quoted(&only.name))),
-        several => line(draft.key_why, format!("key = {}", list(several.iter().map(|column| &column.name)))),
-    }
+    let key: Vec<String> = draft.key.iter().map(|column| column.name.clone()).collect();
+    line(draft.key_why, format!("key = {}", one_or_list(&key)));
     if draft.revision.name != "catchword_revision" {
-        line("the column that the trigger keeps the document's version in", format!("revision = {}", quoted(&draft.revision.name)));
+        line("the column that the trigger keeps the document's version in", format!("revision = {}", column(&draft.revision.name)));
     }
     line("returns the key, the revision and the document of each row that is to be found", format!("view = {}", quoted(&draft.view)));
     line(
@@ -31,7 +29,7 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
     );
     if !draft.scopes.is_empty() {
         let flags: Vec<String> = draft.scopes.iter().map(|(name, _)| format!("--{name} X")).collect();
-        let scopes: Vec<String> = draft.scopes.iter().map(|(name, column)| format!("{name} = {}", quoted(column))).collect();
+        let scopes: Vec<String> = draft.scopes.iter().map(|(name, scope)| format!("{name} = {}", column(scope))).collect();
         line(
             &format!("catchword reindex {}; an index begins with each of these columns", flags.join(" | ")),
             format!("scopes = {{ {} }}", scopes.join(", ")),
@@ -39,21 +37,17 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
     }
     if let Some((period, has_index)) = &draft.period {
         let small = if *has_index { "" } else { "; when the table grows, the column needs an index" };
-        line(&format!("catchword reindex --between A B{small}"), format!("period = {}", quoted(period)));
+        line(&format!("catchword reindex --between A B{small}"), format!("period = {}", column(period)));
     }
     if !draft.touches.is_empty() {
         line(
-            "A change of these tables reaches the documents that show it: rows whose row_column has the changed column.\n\
-             With watch only a change of these columns counts, and of the column itself; without, every update",
+            "A change of these tables reaches the documents that show it: rows whose row_column has the value of its column, or that keys finds.\n\
+             With watch only a change of these columns counts, and of column; without, every update",
             touches(draft),
         );
     }
     if !draft.unwatched.is_empty() {
-        let why: Vec<String> = draft
-            .unwatched
-            .iter()
-            .map(|far| format!("{}: two steps away, by {}, whose own changes are followed", far.table, far.between))
-            .collect();
+        let why: Vec<String> = draft.unwatched.iter().map(|far| format!("{}: {}", far.table, far.why)).collect();
         line(
             &format!(
                 "Documents may be older than these tables. After a change of one: catchword reindex {} --all --anew\n{}",
@@ -66,7 +60,7 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
     if let Some(watch) = &draft.watch {
         line(
             "the columns that the view reads: an update that changes none of them schedules nothing",
-            format!("watch = {}", list(watch.iter())),
+            format!("watch = {}", columns(watch.iter())),
         );
     }
     line("Where nobody writes by store_and_schedule, jobs need not wait for it: delay = \"0s\"", String::new());
@@ -77,16 +71,36 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
 fn touches(draft: &Draft) -> String {
     let mut text = String::from("touches = [\n");
     for touch in &draft.touches {
-        let watch = if touch.watch.is_empty() { String::new() } else { format!(", watch = {}", list(touch.watch.iter())) };
-        let (table, column, row_column) = (quoted(&touch.table), quoted(&touch.column), quoted(&touch.row_column));
-        let why = printable(&touch.why);
-        _ = writeln!(text, "  # {why}\n  {{ table = {table}, column = {column}, row_column = {row_column}{watch} }},");
+        let watch = if touch.watch.is_empty() { String::new() } else { format!(", watch = {}", columns(touch.watch.iter())) };
+        let (table, column, why) = (quoted(&touch.table), one_or_list(&touch.column), printable(&touch.why));
+        let way = match &touch.way {
+            Way::Columns(columns) => format!("row_column = {}", one_or_list(columns)),
+            Way::Keys(query) => format!("keys = {}", quoted(query)),
+        };
+        _ = writeln!(text, "  # {why}\n  {{ table = {table}, column = {column}, {way}{watch} }},");
     }
     text + "]"
 }
 
 fn list<'a>(names: impl Iterator<Item = &'a String>) -> String {
     format!("[{}]", names.map(|name| quoted(name)).collect::<Vec<_>>().join(", "))
+}
+
+fn columns<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    format!("[{}]", names.map(|name| column(name)).collect::<Vec<_>>().join(", "))
+}
+
+fn one_or_list(names: &[String]) -> String {
+    match names {
+        [only] => column(only),
+        several => columns(several.iter()),
+    }
+}
+
+/// A column as the configuration reads it: one with capitals is quoted, as in SQL.
+fn column(name: &str) -> String {
+    let is_as_it_is = !name.starts_with('"') && !name.chars().any(|c| c.is_ascii_uppercase());
+    quoted(&if is_as_it_is { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) })
 }
 
 /// A text in TOML. One with double quotes is easier to read between single ones.

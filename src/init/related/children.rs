@@ -1,7 +1,7 @@
 //! Rows that refer to the row: its children, one row of another table, and those that a table between joins to it.
 
-use super::{COLUMNS, Judged, Related, distinct, index_command, joined, labels, left_out, plain, relation, unfit, watch, way_back};
-use crate::init::draft::{LeftOut, Touch, Unwatched};
+use super::{COLUMNS, Judged, Related, distinct, finds, index_command, is_way, joined, labels, left_out, plain, relation, unfit, watch};
+use crate::init::draft::{LeftOut, Touch, Unwatched, Way};
 use crate::init::facts::{Facts, ForeignKey, Relation};
 use crate::init::field::{self, Chosen, Field, object, parts};
 use crate::init::names::{field_name, free, stem, words};
@@ -13,12 +13,12 @@ const MANY: usize = 5;
 const LARGEST: f64 = 1000.0;
 
 /// One judgement for each foreign key that leads to the table. `taken`: names of fields that are in the document already.
-pub(in super::super) fn children(facts: &Facts, taken: &mut Vec<String>) -> Vec<Judged> {
+pub(in super::super) fn children(facts: &Facts, own_key: &[String], taken: &mut Vec<String>) -> Vec<Judged> {
     let table = &facts.table;
     let theirs = distinct(&facts.foreign_keys).into_iter().filter(|key| key.refers_to == table.id && key.relation != table.id);
     let found: Vec<Result<(&ForeignKey, &Relation), LeftOut>> = theirs
         .filter_map(|key| Some((key, relation(facts, key.relation)?)))
-        .map(|(key, child)| check(table, key, child).map_or(Ok((key, child)), |why| Err(left_out(child, why))))
+        .map(|(key, child)| check(key, child).map_or(Ok((key, child)), |why| Err(left_out(child, why))))
         .collect();
     let are_many = found.iter().filter(|judged| judged.is_ok()).count() > MANY;
     let mut shown = 0;
@@ -31,7 +31,7 @@ pub(in super::super) fn children(facts: &Facts, taken: &mut Vec<String>) -> Vec<
                 return Err(left_out(child, "many tables refer to this one; only those that are named after it are in the document"));
             }
             let built = match far_key(facts, key, child) {
-                Some(far) => far_rows(facts, key, child, far, taken),
+                Some(far) => far_rows(facts, own_key, key, child, far, taken),
                 None => rows(table, key, child, taken),
             };
             shown += usize::from(built.is_ok());
@@ -41,27 +41,18 @@ pub(in super::super) fn children(facts: &Facts, taken: &mut Vec<String>) -> Vec<
 }
 
 /// Why the rows of a child are not in the document.
-fn check(table: &Relation, key: &ForeignKey, child: &Relation) -> Option<String> {
+fn check(key: &ForeignKey, child: &Relation) -> Option<String> {
     if let Some(why) = unfit(child).or_else(|| suspect::unfit_child(&child.name)) {
         return Some(why.to_owned());
     }
-    if !key.columns.iter().any(|column| child.finds(column)) {
-        let last = key.columns.last()?;
-        return Some(format!(
-            "no index begins with {last}, and each document would read the whole of it; first: {}",
-            index_command(child, last)
-        ));
+    if !finds(child, &key.columns) {
+        let (columns, command) = (key.columns.join(", "), index_command(child, &key.columns));
+        return Some(format!("no index begins with {columns}, and each document would read the whole of it; first: {command}"));
     }
     if let Some(largest) = key.largest.filter(|largest| *largest > LARGEST) {
         return Some(format!("one row has about {largest:.0} of them, too many for a document"));
     }
-    match way_back(table, &key.referred, &key.columns) {
-        None => Some("its rows cannot be found by a column of that name".into()),
-        Some((row_column, _)) if table.large && !table.finds(row_column) => {
-            Some(format!("no index begins with {row_column}; first: {}", index_command(table, row_column)))
-        }
-        Some(_) => None,
-    }
+    (!is_way(&key.referred, &key.columns)).then(|| "its rows cannot be found by a column of that name".into())
 }
 
 /// The children themselves: a list, or one object if there is at most one.
@@ -98,7 +89,7 @@ fn rows(table: &Relation, key: &ForeignKey, child: &Relation, taken: &mut Vec<St
             format!("the rows of {}; if there can be thousands, take them out, and their touch too", child.shown())
         },
     };
-    related(table, key, child, field, reads, None)
+    Ok(related(key, child, field, reads))
 }
 
 /// The foreign key that leads on, if the table is one between two others: it has nothing of its own but times.
@@ -111,9 +102,15 @@ fn far_key<'a>(facts: &'a Facts, key: &ForeignKey, between: &Relation) -> Option
     (bare && more.is_none() && far.columns.len() == 1 && key.columns.len() == 1).then_some(far)
 }
 
-/// The rows on the far side. A change there finds no row by one column, so their table is not watched; if nothing of it is worth the
-/// price, or it cannot be read, only the values that lead there are listed.
-fn far_rows(facts: &Facts, key: &ForeignKey, between: &Relation, far_key: &ForeignKey, taken: &mut Vec<String>) -> Judged {
+/// The rows on the far side. If nothing of them is worth it, or they cannot be read, only the values that lead there are listed.
+fn far_rows(
+    facts: &Facts,
+    own_key: &[String],
+    key: &ForeignKey,
+    between: &Relation,
+    far_key: &ForeignKey,
+    taken: &mut Vec<String>,
+) -> Judged {
     let table = &facts.table;
     let values = || left_out(between, "it joins a table that cannot be read");
     let far = relation(facts, far_key.refers_to).ok_or_else(values)?;
@@ -131,7 +128,7 @@ fn far_rows(facts: &Facts, key: &ForeignKey, between: &Relation, far_key: &Forei
         );
         let why = format!("which rows of {} are joined to this one by {}", far.shown(), between.shown());
         let field = Field { name: name(&names, taken), written, mapping: chosen.mapping(), why };
-        return related(table, key, between, field, reads, None);
+        return Ok(related(key, between, field, reads));
     }
     let mut shown = parts(&columns, "f");
     // what leads there is the far row's own
@@ -149,8 +146,32 @@ fn far_rows(facts: &Facts, key: &ForeignKey, between: &Relation, far_key: &Forei
     );
     let why = format!("the rows of {} that {} joins to this one", far.shown(), between.shown());
     let field = Field { name: name(&names, taken), written, mapping, why };
-    let unwatched = Unwatched { table: far.shown(), between: between.shown() };
-    related(table, key, between, field, reads, Some(unwatched))
+    let mut found = related(key, between, field, reads);
+    match keys_query(own_key, key, between, far_key) {
+        Ok(query) => found.touches.push(Touch {
+            table: far.shown(),
+            column: far_key.referred.clone(),
+            way: Way::Keys(query),
+            watch: watch(far, columns.iter().map(|chosen| chosen.column.name.clone()), &far_key.referred),
+            why: format!("{} joins it to the row", between.shown()),
+        }),
+        Err(why) => found.unwatched = Some(Unwatched { table: far.shown(), why }),
+    }
+    Ok(found)
+}
+
+/// A query for the keys of the rows that far rows are joined to, or why there is none.
+fn keys_query(own_key: &[String], key: &ForeignKey, between: &Relation, far_key: &ForeignKey) -> Result<String, String> {
+    if own_key.len() > 1 || key.referred != own_key {
+        return Err(format!("{} does not lead to a key of one column", between.shown()));
+    }
+    if !finds(between, &far_key.columns) {
+        let command = index_command(between, &far_key.columns);
+        return Err(format!("no index of {} begins with {}; first: {command}", between.shown(), far_key.columns.join(", ")));
+    }
+    let quoted = |name: &String| between.column(name).map_or_else(|| name.clone(), |column| column.quoted.clone());
+    let listed = |names: &[String]| names.iter().map(quoted).collect::<Vec<_>>().join(", ");
+    Ok(["select", &listed(&key.columns), "from", &between.shown(), "where", &listed(&far_key.columns), "= any($1)"].join(" "))
 }
 
 /// `post_tag` between posts and tags is about tags; a table with a name of its own is about what that says.
@@ -161,18 +182,16 @@ fn far_names(table: &Relation, between: &Relation, far: &Relation) -> [String; 2
     if of_both { [one, two] } else { [two, one] }
 }
 
-fn related(table: &Relation, key: &ForeignKey, child: &Relation, field: Field, reads: Vec<String>, unwatched: Option<Unwatched>) -> Judged {
-    let Some((row_column, column)) = way_back(table, &key.referred, &key.columns) else {
-        return Err(left_out(child, "its rows cannot be found by a column of that name"));
-    };
+/// A child refers to columns that are unique, so an index finds the row.
+fn related(key: &ForeignKey, child: &Relation, field: Field, reads: Vec<String>) -> Related {
     let touch = Touch {
         table: child.shown(),
-        column: column.clone(),
-        row_column: row_column.clone(),
-        watch: watch(child, reads, column),
+        column: key.columns.clone(),
+        way: Way::Columns(key.referred.clone()),
+        watch: watch(child, reads, &key.columns),
         why: "it refers to the row".into(),
     };
-    Ok(Related { field, touch, unwatched, reads: key.referred.clone() })
+    Related { field, touches: vec![touch], unwatched: None, reads: key.referred.clone() }
 }
 
 fn listed(built: &str, child: &Relation, order: &[String]) -> String {

@@ -1,7 +1,7 @@
 //! Rows that the row refers to by its foreign keys.
 
-use super::{Judged, Related, distinct, index_command, joined, labels, left_out, relation, unfit, watch, way_back};
-use crate::init::draft::Touch;
+use super::{Judged, Related, distinct, finds, index_command, is_way, joined, labels, left_out, relation, unfit, watch};
+use crate::init::draft::{Touch, Way};
 use crate::init::facts::{Facts, ForeignKey, Relation};
 use crate::init::field::{Field, object, parts};
 use crate::init::names::{field_name, free, stem};
@@ -14,20 +14,19 @@ pub(in super::super) fn parents(facts: &Facts, taken: &mut Vec<String>) -> Vec<J
 
 fn parent(facts: &Facts, key: &ForeignKey, parent: &Relation, taken: &mut Vec<String>) -> Judged {
     let table = &facts.table;
-    if parent.id == table.id {
-        let why = format!("{} refers to the same table: only the value itself is in the document", key.columns.join(", "));
-        return Err(left_out(parent, why));
-    }
     if let Some(why) = unfit(parent) {
         return Err(left_out(parent, why));
     }
-    let Some((row_column, column)) = way_back(table, &key.columns, &key.referred) else {
+    if !is_way(&key.columns, &key.referred) {
         return Err(left_out(parent, "its rows cannot be found by a column of that name"));
-    };
-    if table.large && !table.finds(row_column) {
+    }
+    let has_index = finds(table, &key.columns);
+    // a table that refers to itself and has no index is small only now
+    if !has_index && (table.large || parent.id == table.id) {
         let why = format!(
-            "no index begins with {row_column}, and each change of it would read the whole table; first: {}",
-            index_command(table, row_column)
+            "no index begins with {}, and each change of it would read the whole table; first: {}",
+            key.columns.join(", "),
+            index_command(table, &key.columns)
         );
         return Err(left_out(parent, why));
     }
@@ -41,21 +40,20 @@ fn parent(facts: &Facts, key: &ForeignKey, parent: &Relation, taken: &mut Vec<St
         parent.shown(),
         joined(parent, &key.referred, "r", table, &key.columns, "t")
     );
-    let stem = field_name(&stem(row_column));
+    let stem = field_name(&stem(key.columns.last().map_or("", String::as_str)));
     let name = free(&[stem.clone(), field_name(&parent.name), format!("{stem}_row")], |name| taken.iter().any(|other| other == name));
     taken.push(name.clone());
-    let small =
-        if table.finds(row_column) { String::new() } else { format!("; when the table grows: {}", index_command(table, row_column)) };
+    let small = if has_index { String::new() } else { format!("; when the table grows: {}", index_command(table, &key.columns)) };
     let reads = columns.iter().map(|chosen| chosen.column.name.clone()).chain(key.referred.clone());
     Ok(Related {
         field: Field { name, written, mapping, why: format!("the row of {} that {} refers to", parent.shown(), key.columns.join(", ")) },
-        touch: Touch {
+        touches: vec![Touch {
             table: parent.shown(),
-            column: column.clone(),
-            row_column: row_column.clone(),
-            watch: watch(parent, reads, column),
+            column: key.referred.clone(),
+            way: Way::Columns(key.columns.clone()),
+            watch: watch(parent, reads, &key.referred),
             why: format!("the row refers to it{small}"),
-        },
+        }],
         unwatched: None,
         reads: key.columns.clone(),
     })

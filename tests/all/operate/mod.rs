@@ -7,6 +7,7 @@ pub mod dead_and_paused;
 pub mod doctor;
 pub mod held_back;
 pub mod http;
+pub mod init;
 pub mod logs;
 pub mod metrics;
 pub mod otlp;
