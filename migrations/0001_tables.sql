@@ -30,6 +30,7 @@ create table catchword.collection (
   delay_seconds   integer not null default 60
                   constraint collection_delay_is_sane check (delay_seconds between 0 and 3600),
   definition      text not null,
+  partitions      text[] not null default '{}',
   targets         text[] not null default '{}',
   search_alias    text,
   broken_at       timestamptz,
@@ -61,6 +62,9 @@ comment on column catchword.collection.scopes is 'the names that reindex knows, 
 comment on column catchword.collection.period is 'the column that reindex --between reads';
 comment on column catchword.collection.delay_seconds is 'how long a job waits, so that the direct write comes first';
 comment on column catchword.collection.definition is 'digest of what was attached; equal means nothing to do';
+comment on column catchword.collection.partitions
+  is 'the partitions that hold rows as they were last looked at, each with the oid of the trigger that Postgres made '
+     'there; of a plain table: none';
 comment on column catchword.collection.targets
   is 'the indices that must all agree, the readers'' first: one, until a rebuild makes it two';
 comment on column catchword.collection.search_alias
@@ -287,6 +291,41 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                   where attrelid = p_relation and attname = p_name and attnum > 0 and not attisdropped)
 $$;
 comment on function catchword.has_column is 'does a table or a view have this column?';
+
+-- A plain table is its own only leaf: the leaves are what holds rows.
+create function catchword.tree(p_source regclass) returns table (relation oid, leaf boolean)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  with recursive tree (relation, kind) as (
+    select c.oid, c.relkind from pg_class c where c.oid = p_source
+    union all
+    select c.oid, c.relkind
+      from tree t
+      join pg_inherits i on i.inhparent = t.relation and not i.inhdetachpending
+      join pg_class c on c.oid = i.inhrelid
+     where t.kind = 'p'
+  )
+  select relation, kind <> 'p' from tree
+$$;
+comment on function catchword.tree is 'a table and, if it is partitioned, all its partitions';
+
+create function catchword.is_partitioned(p_source regclass) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select coalesce((select c.relkind = 'p' from pg_class c where c.oid = p_source), false)
+$$;
+comment on function catchword.is_partitioned is 'is it a table whose rows are in partitions?';
+
+create function catchword.about_rows(p_source regclass) returns float8
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select case when bool_and(c.reltuples < 0) then -1 else sum(greatest(c.reltuples, 0)) end
+    from catchword.tree(p_source) t join pg_class c on c.oid = t.relation where t.leaf
+$$;
+comment on function catchword.about_rows is 'about how many rows a table has; below 0: nobody knows';
+
+create function catchword.rows_in(p_source regclass) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select case when catchword.is_partitioned(p_source) then '' else 'only ' end || catchword.full_name(p_source)
+$$;
+comment on function catchword.rows_in is 'SQL for where the rows of a table are read';
 
 -- Every function of ours has a path of its own, so that nothing which somebody planted in a schema of the caller's
 -- path runs in it. The names of your tables and views are looked up by the caller's path, and this is the one place

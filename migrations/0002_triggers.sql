@@ -181,6 +181,85 @@ end $f$$t$;
 comment on function catchword.deleted_template
   is 'records and schedules the keys of rows that are deleted, or of a table that is emptied';
 
+-- The rows of a partitioned table. A trigger for each statement would see those statements only that name the table it
+-- is on; a trigger for each row is made by Postgres on every partition, also on those that are still to come. The
+-- transaction counts the rows of its statement: from the 1,001st on they stand behind live writes, spaced as above. A
+-- row that moves to another partition is deleted there and inserted here. Its number was drawn before that of the
+-- delete, so its version is the one above it.
+create function catchword.row_template() returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+return $t$create or replace function {row_function}() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp {iso_dates} as $f$
+#variable_conflict use_variable
+declare
+  n alias for new;
+  o alias for old;
+  told constant text := current_setting({counter}, true);
+  stamp constant text := extract(epoch from statement_timestamp())::text;
+  counted integer := 0;
+  base numeric;
+  old_key text;
+  new_key text;
+begin
+  if tg_op <> 'DELETE' then
+    new_key := {n_key};
+  end if;
+  if tg_op <> 'INSERT' then
+    old_key := nullif({o_key}, new_key);
+  end if;
+  if tg_op = 'UPDATE' and old_key is null and n.{revision} is not distinct from o.{revision} then
+    return null;
+  end if;
+  -- what another session of the application has written there is not taken
+  if told ~ '^[0-9.]+ [0-9]{1,9} [0-9.]{0,20}$' and split_part(told, ' ', 1) = stamp then
+    counted := split_part(told, ' ', 2)::integer;
+    base := nullif(split_part(told, ' ', 3), '')::numeric;
+  end if;
+  counted := counted + 1;
+  if counted > 1000 and base is null then
+    base := extract(epoch from {base});
+  end if;
+  perform set_config({counter}, stamp || ' ' || counted || ' ' || coalesce(base::text, ''), true);
+
+  if new_key is not null then
+    insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent)
+    values ({collection}, new_key, {row_enqueued}, {due}, {row_priority}, {tag}, {traceparent});
+  end if;
+  if old_key is not null then
+    if counted <= 1000 and {read_committed} then
+      delete from catchword.record where ctid = any(array(
+        select r.ctid from catchword.record r
+         where r.collection = {collection} and r.key = old_key for update skip locked));
+    end if;
+    insert into catchword.record (collection, key, revision)
+    select {collection}, old_key, nextval('catchword.revision') + 1 where octet_length(old_key) <= 512;
+    insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent)
+    values ({collection}, old_key, {row_enqueued}, {due}, {row_priority}, {tag}, {traceparent});
+  end if;
+  return null;
+end $f$$t$;
+comment on function catchword.row_template is 'records and schedules a row of a partitioned table';
+
+-- A partition that is emptied tells its own keys. A trigger on the table above it tells only those of partitions that
+-- have none yet, because they are new. A partition that was detached has nothing to tell any more.
+create function catchword.emptied_keys(p_source regclass, p_relation regclass, p_trigger text, p_key text)
+returns table (key text)
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  leaf oid;
+begin
+  for leaf in
+    select t.relation
+      from catchword.tree(p_relation) t
+     where t.leaf and exists (select from catchword.tree(p_source) s where s.relation = t.relation)
+       and (t.relation = p_relation
+            or not exists (select from pg_trigger g where g.tgrelid = t.relation and g.tgname = p_trigger))
+  loop
+    return query execute format('select %s from only %s o', p_key, catchword.full_name(leaf));
+  end loop;
+end $$;
+comment on function catchword.emptied_keys is 'the keys of a table, or of its partitions, that is about to be emptied';
+
 -- A related table: a job for each changed value, and nothing else; the worker finds the rows after the commit. Values
 -- travel as text. The settings are the same for every writer, and the worker's: 01/02/2026 is one day.
 --
@@ -350,6 +429,11 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'updated_trigger', catchword.trigger_name(p_collection, 'updated'),
     'deleted_trigger', catchword.trigger_name(p_collection, 'deleted'),
     'truncated_trigger', catchword.trigger_name(p_collection, 'truncated'),
+    'counter', quote_literal('catchword.rows_' || p_collection),
+    'row_enqueued', $v$case when counted > 1000 then to_timestamp(base) + counted * interval '1 microsecond'
+              else now() end$v$,
+    'row_priority', format('case when counted > 1000 then %s else %s end',
+                           catchword.priority_part(), catchword.priority_live()),
     'live', catchword.priority_live(),
     'part', catchword.priority_part(),
     'due', format($v$now() + case when current_setting('catchword.delay', true) ~ '^[0-9]{1,4}$'
@@ -381,6 +465,29 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
          ) as w (new_watched, old_watched)
 $$;
 comment on function catchword.trigger_names is 'what the names in the templates stand for, of one collection';
+
+create function catchword.truncated_names(p_collection text, p_source regclass, p_names jsonb) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select jsonb_build_object('deleted_function', format('catchword.%I', p_collection || '_truncated'))
+         || case when catchword.is_partitioned(p_source)
+                 then jsonb_build_object(
+                   'rows', format('catchword.emptied_keys(%L::regclass, tg_relid, %L, %L)', p_source::oid,
+                                  p_names ->> 'truncated_trigger', p_names ->> 'o_key'),
+                   'o_key', 'o.key')
+                 else jsonb_build_object('rows', catchword.rows_in(p_source)) end
+$$;
+comment on function catchword.truncated_names
+  is 'what other names in the template of deletes stand for, where a table is emptied';
+
+-- Postgres makes no trigger of a statement on partitions: each has one of its own.
+create function catchword.truncate_statement(p_collection text, p_relation regclass) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select format('create or replace trigger %I before truncate on %s
+  for each statement execute function catchword.%I()',
+                catchword.trigger_name(p_collection, 'truncated'), catchword.full_name(p_relation),
+                p_collection || '_truncated')
+$$;
+comment on function catchword.truncate_statement is 'the SQL for the trigger that sees a table or a partition emptied';
 
 -- A setting that is one name or a list of them.
 create function catchword.names_in(p_said jsonb) returns text[]
@@ -658,8 +765,7 @@ declare
   names constant jsonb := catchword.trigger_names(p_collection, p_source, p_key, p_revision, p_watch, p_delay);
   deleted constant jsonb := names || jsonb_build_object(
     'deleted_function', format('catchword.%I', p_collection || '_deleted'), 'rows', 'old_rows');
-  truncated constant jsonb := names || jsonb_build_object(
-    'deleted_function', format('catchword.%I', p_collection || '_truncated'), 'rows', 'only ' || (names ->> 'table'));
+  truncated constant jsonb := names || catchword.truncated_names(p_collection, p_source, names);
   touches constant jsonb := catchword.resolve_touches(p_source, p_key, p_touches, p_path);
 begin
   if not catchword.has_column(p_source, p_revision) then
@@ -673,22 +779,34 @@ begin
   return next catchword.fill('create or replace trigger {revision_trigger} before insert or update on {table}
   for each row execute function {revision_function}()', names);
 
-  return next catchword.fill(catchword.inserted_template(), names);
-  return next catchword.fill('create or replace trigger {inserted_trigger} after insert on {table}
+  if catchword.is_partitioned(p_source) then
+    return query
+      select catchword.fill(template, names || jsonb_build_object(
+               'row_function', format('catchword.%I', p_collection || '_' || what), 'operation', operation,
+               'row_trigger', catchword.trigger_name(p_collection, what)))
+        from (values (1, 'inserted', 'insert'), (2, 'updated', 'update'), (3, 'deleted', 'delete')
+             ) as t (n, what, operation),
+             lateral (values (1, catchword.row_template()),
+                             (2, 'create or replace trigger {row_trigger} after {operation} on {table}
+  for each row execute function {row_function}()')) as s (m, template)
+       order by n, m;
+  else
+    return next catchword.fill(catchword.inserted_template(), names);
+    return next catchword.fill('create or replace trigger {inserted_trigger} after insert on {table}
   referencing new table as new_rows for each statement execute function {inserted_function}()', names);
 
-  return next catchword.fill(catchword.updated_template(), names);
-  return next catchword.fill('create or replace trigger {updated_trigger} after update on {table}
+    return next catchword.fill(catchword.updated_template(), names);
+    return next catchword.fill('create or replace trigger {updated_trigger} after update on {table}
   referencing old table as old_rows new table as new_rows
   for each statement execute function {updated_function}()', names);
 
-  return next catchword.fill(catchword.deleted_template(), deleted);
-  return next catchword.fill('create or replace trigger {deleted_trigger} after delete on {table}
+    return next catchword.fill(catchword.deleted_template(), deleted);
+    return next catchword.fill('create or replace trigger {deleted_trigger} after delete on {table}
   referencing old table as old_rows for each statement execute function {deleted_function}()', deleted);
+  end if;
 
   return next catchword.fill(catchword.deleted_template(), truncated);
-  return next catchword.fill('create or replace trigger {truncated_trigger} before truncate on {table}
-  for each statement execute function {deleted_function}()', truncated);
+  return next catchword.truncate_statement(p_collection, p_source);
 
   return query
     select s from jsonb_array_elements(touches) with ordinality as e (touch, n),

@@ -32,24 +32,42 @@ create function catchword.check_table(p_source regclass) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   rel pg_class;
+  part record;
 begin
   select * into rel from pg_class where oid = p_source;
-  if rel.relkind = 'p' or rel.relispartition then
-    perform catchword.refuse(format('%s is partitioned, and partitioned tables cannot be attached yet', p_source),
-      'attach a plain table');
-  elsif rel.relkind <> 'r' then
+  if rel.relispartition then
+    perform catchword.refuse(format('%s is a partition', p_source),
+      (select format('attach the table that it is a partition of: table = "%s"', catchword.full_name(i.inhparent))
+         from pg_inherits i where i.inhrelid = p_source));
+  elsif rel.relkind not in ('r', 'p') then
     perform catchword.refuse(format('%s is not a plain table', p_source),
       'name the table that holds the rows; views and foreign tables have no triggers that could be trusted');
   elsif rel.relpersistence <> 'p' then
     perform catchword.refuse(format('%s is temporary or unlogged: its rows do not survive a crash', p_source),
       'attach a permanent table');
-  elsif exists (select from pg_inherits where inhrelid = p_source or inhparent = p_source) then
+  elsif rel.relkind = 'r' and exists (select from pg_inherits where inhrelid = p_source or inhparent = p_source) then
     perform catchword.refuse(
       format('%s inherits or is inherited from, and such tables cannot be attached yet', p_source),
       'attach a plain table');
   end if;
+  select catchword.full_name(c.oid) as name, c.relkind, c.relpersistence, pg_get_userbyid(c.relowner) as owner into part
+    from catchword.tree(p_source) t join pg_class c on c.oid = t.relation
+   where c.relkind not in ('r', 'p') or c.relpersistence <> 'p' or not pg_has_role(current_user, c.relowner, 'usage')
+   order by 1 limit 1;
+  if not found or rel.relkind = 'r' then
+    return;
+  elsif part.relkind not in ('r', 'p') then
+    perform catchword.refuse(format('the partition %s is not a plain table', part.name),
+      'a foreign table has no triggers that could be trusted: detach it, and attach a table that holds its rows');
+  elsif part.relpersistence <> 'p' then
+    perform catchword.refuse(format('the partition %s is unlogged: its rows do not survive a crash', part.name),
+      format('run "alter table %s set logged"', part.name));
+  else
+    perform catchword.refuse(format('the partition %s belongs to %s, and gets a trigger', part.name, part.owner),
+      format('run "alter table %s owner to %I"', part.name, current_user));
+  end if;
 end $$;
-comment on function catchword.check_table is 'refuses a table that is not plain';
+comment on function catchword.check_table is 'refuses a table that cannot be attached, or a partition of it';
 
 create function catchword.check_key_column(p_source regclass, p_key name) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -130,9 +148,9 @@ create function catchword.later_triggers(p_source regclass, p_collection text)
 returns table (name name, ours text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
   with fired as (
-    select t.tgname, p.pronamespace = 'catchword'::regnamespace as ours
+    select distinct t.tgname, p.pronamespace = 'catchword'::regnamespace as ours
       from pg_trigger t join pg_proc p on p.oid = t.tgfoid
-     where t.tgrelid = p_source and not t.tgisinternal
+     where t.tgrelid in (select relation from catchword.tree(p_source)) and not t.tgisinternal
        and t.tgtype & 1 = 1 and t.tgtype & 2 = 2 and t.tgtype & (4 | 16) <> 0
   ),
   first_of_ours (name) as (
@@ -470,7 +488,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     select p_source::oid, p_reader, 'which reads it', null
     union all
     select r.relation, p_owner, 'whose functions the triggers run', null
-      from (select p_source::oid
+      from (select t.relation from catchword.tree(p_source) t
             union
             select to_regclass(t.value ->> 'table')::oid from jsonb_array_elements(p_touches) as t (value)
            ) as r (relation)
@@ -573,6 +591,39 @@ $$;
 comment on function catchword.write_settings
   is 'writes down settings of a collection that its triggers do not depend on';
 
+-- What Postgres made there when the partition came: another one, if it was detached and came back.
+create function catchword.partitions_of(p_collection text, p_source regclass) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select array(
+    select format('%s:%s', t.relation, g.oid)
+      from catchword.tree(p_source) t
+      join pg_trigger g on g.tgrelid = t.relation and g.tgname = catchword.trigger_name(p_collection, 'revision')
+     where t.leaf and catchword.is_partitioned(p_source)
+     order by t.relation)
+$$;
+comment on function catchword.partitions_of
+  is 'the partitions that hold rows, each with its trigger; of a plain table: none';
+
+create function catchword.without_truncated(p_collection text, p_source regclass) returns setof oid
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select t.relation from catchword.tree(p_source) t
+   where not exists (select from pg_trigger g
+                      where g.tgrelid = t.relation and g.tgname = catchword.trigger_name(p_collection, 'truncated'))
+   order by t.relation
+$$;
+comment on function catchword.without_truncated is 'partitions that nobody would see emptied';
+
+create function catchword.complete_partitions(p_now catchword.collection) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  leaf oid;
+begin
+  for leaf in select * from catchword.without_truncated(p_now.name, p_now.source) loop
+    execute catchword.truncate_statement(p_now.name, leaf);
+  end loop;
+end $$;
+comment on function catchword.complete_partitions is 'makes the triggers that Postgres does not make on new partitions';
+
 create function catchword.attach(
   p_collection text, p_source regclass, p_key name[], p_view text,
   p_revision text default 'catchword_revision', p_watch text[] default '{}', p_touches jsonb default '[]',
@@ -622,6 +673,9 @@ begin
       format('undo that change of the view; to give all documents other ids, run: catchword detach %s, give the '
              'collection another index, catchword migrate, catchword reindex %1$s --all', p_collection));
   end if;
+  if intact then
+    perform catchword.note_partitions(p_collection);
+  end if;
   if intact and before.definition = wanted.definition and before.view = wanted.view then
     perform catchword.write_settings(wanted);
     return 'unchanged';
@@ -637,6 +691,9 @@ begin
   -- triggers that were off, or another table: everything is stale
   kept := intact and catchword.same_documents(before, wanted);
   perform catchword.write_collection(wanted, kept);
+  perform catchword.complete_partitions(wanted);
+  update catchword.collection set partitions = catchword.partitions_of(p_collection, p_source)
+   where name = p_collection;
   insert into catchword.journal (what, collection, detail) values ('attach', p_collection, p_source::text);
   return case when before.name is null then 'attached' when kept then 'changed'
               when intact then 'attached again' else 'repaired' end;
@@ -670,7 +727,9 @@ begin
   for t in
     select g.tgname, g.tgrelid::regclass as relation
       from pg_trigger g join pg_proc p on p.oid = g.tgfoid
-     where p.pronamespace = 'catchword'::regnamespace and not g.tgisinternal and g.tgparentid = 0 and p.proname ~ ours
+     where p.pronamespace = 'catchword'::regnamespace and not g.tgisinternal and p.proname ~ ours
+       -- one on a partition goes with the one that it was made from
+       and g.tgparentid = 0
   loop
     execute format('drop trigger %I on %s', t.tgname, t.relation);
   end loop;
@@ -723,9 +782,17 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     select c.source::oid as relation, catchword.trigger_name(c.name, t.what) as name, t.type,
            format('catchword.%I', c.name || '_' || t.what) as function
       from catchword.collection c,
-           (values ('revision', 23), ('inserted', 4), ('updated', 16), ('deleted', 8), ('truncated', 34)
-           ) as t (what, type)
+           lateral (select catchword.is_partitioned(c.source)::integer) as r (for_each_row),
+           lateral (values ('revision', 23), ('inserted', 4 + r.for_each_row), ('updated', 16 + r.for_each_row),
+                           ('deleted', 8 + r.for_each_row), ('truncated', 34)) as t (what, type)
      where c.name = p_collection
+    union all
+    -- one that is new gets it at the next tick
+    select split_part(known, ':', 1)::oid, catchword.trigger_name(c.name, 'truncated'), 34,
+           format('catchword.%I', c.name || '_truncated')
+      from catchword.collection c, unnest(c.partitions) as known
+     where c.name = p_collection
+       and split_part(known, ':', 1)::oid in (select t.relation from catchword.tree(c.source) t)
     union all
     -- of a partitioned table those of a row, and what Postgres made of them for its partitions
     select to_regclass(touch.value ->> 'table')::oid, 'catchword_' || c.name || '_' || touch.n || o.op,
@@ -749,8 +816,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   select format('trigger %I on %s is disabled', t.tgname, t.tgrelid::regclass)
     from wanted w
     join pg_trigger above on above.tgrelid = w.relation and above.tgname = w.name and above.tgtype & 1 = 1
-    join lateral pg_partition_tree(w.relation) as p on p.relid <> w.relation
-    join pg_trigger t on t.tgrelid = p.relid and t.tgfoid = above.tgfoid and t.tgtype = above.tgtype
+    join lateral catchword.tree(w.relation) as p on p.relation <> w.relation
+    join pg_trigger t on t.tgrelid = p.relation and t.tgfoid = above.tgfoid and t.tgtype = above.tgtype
    where t.tgenabled not in ('O', 'A')
   union all
   select format('trigger %I on %s fires after %s', later.name, c.source, later.ours)
@@ -842,6 +909,16 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     left join lateral (select i.inhrelid::regclass from pg_inherits i
                         where i.inhparent = r.oid and r.relkind <> 'p' order by 1 limit 1) as below (name) on true
    where r.relispartition or r.relpersistence <> 'p' or above.name is not null or below.name is not null
+  union all
+  select format('the partition %2$s of %1$s is %3$s; run "alter table %4$s detach partition %2$s"', c.source,
+                k.oid::regclass, case when k.relkind = 'r' then 'unlogged: a crash empties it without a trace'
+                                      else 'not a plain table' end, i.inhparent::regclass)
+    from catchword.collection c
+   cross join lateral catchword.tree(c.source) as t
+    join pg_class k on k.oid = t.relation
+    join pg_inherits i on i.inhrelid = k.oid
+   where c.name = p_collection and catchword.is_partitioned(c.source)
+     and (k.relkind not in ('r', 'p') or k.relpersistence <> 'p')
   union all
   -- while there was a foreign key, a new row of the related table could concern nobody, and its inserts are passed over
   select format('the foreign key from %s.%s to %s is gone, and new rows of %3$s are passed over', c.source,

@@ -8,7 +8,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   select catchword.key_names(p_collection.key_columns, p_collection.key_types, p_array) || jsonb_build_object(
     'collection', quote_literal(p_collection.name),
     'table', catchword.full_name(p_collection.source),
-    'rows', 'only ' || catchword.full_name(p_collection.source),
+    'rows', catchword.rows_in(p_collection.source),
     'view', p_collection.view,
     'document_id', case when p_collection.has_ids then 'v.id' else 'null' end,
     'revision', catchword.quoted(p_collection.revision_column))
@@ -102,12 +102,17 @@ declare
   locked_keys text[];
 begin
   select * into strict col from catchword.collection where name = p_collection;
-  execute catchword.fill($t$
-    select array(select locked.key from (
-      select {t_key} as key from {rows} t
-       where {t_at $1}
-       order by {t_columns} for no key update skip locked) as locked)$t$, catchword.names_of(col))
-    into locked_keys using p_keys;
+  begin
+    execute catchword.fill($t$
+      select array(select locked.key from (
+        select {t_key} as key from {rows} t
+         where {t_at $1}
+         order by {t_columns} for no key update skip locked) as locked)$t$, catchword.names_of(col))
+      into locked_keys using p_keys;
+  exception when serialization_failure then
+    -- a row has just moved to another partition, and cannot be followed there: the caller meets it again too
+    return '{}';
+  end;
   -- whatever is recorded by now lies below the numbers that are drawn next
   delete from catchword.record r using (
     select o.key, o.revision from catchword.record o

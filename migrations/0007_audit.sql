@@ -108,8 +108,7 @@ begin
     insert into catchword.audit (collection, targets, whole, repair, content, content_share, reason, base)
     select c.name, c.targets, true, true, p_content,
            case when p_reason = 'schedule' and not p_content
-                then (select least(1, greatest(0.01, 1000 / greatest(r.reltuples, 1)))
-                        from pg_class r where r.oid = c.source) end,
+                then least(1, greatest(0.01, 1000 / greatest(catchword.about_rows(c.source), 1))) end,
            p_reason, catchword.bulk_base(c.name, catchword.priority_part())
       from catchword.collection c where c.name = p_collection and c.targets <> '{}'
     returning id into asked;

@@ -136,9 +136,9 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                    from jsonb_array_elements(c.touches) as t order by 1) as touches,
            -- a partition that came later has no trigger for a truncate
            exists (select from jsonb_array_elements(c.touches) as t,
-                               pg_partition_tree(to_regclass(t ->> 'table')) as p
+                               catchword.tree(to_regclass(t ->> 'table')) as p
                     where t -> 'made' ? 'partitions'
-                      and not t -> 'made' -> 'partitions' ? catchword.full_name(p.relid)) as partitions,
+                      and not t -> 'made' -> 'partitions' ? catchword.full_name(p.relation)) as partitions,
            array(select to_regclass(u) from unnest(c.unwatched) as u order by 1) as unwatched,
            c.delay_seconds, c.scopes, c.period, c.revision_column
       from catchword.collection c where c.name = p_collection
@@ -233,7 +233,7 @@ create function catchword.attached(
   name text, key_types text[], targets text[], period text, table_name text, names jsonb, view_name text,
   has_ids boolean, view_exists boolean, paused text, problems text[], unmigrated text[],
   view_changed boolean, rebuilding boolean, installation uuid, unwatched text[], unwatched_columns text[], copy_of text,
-  was_broken boolean, search_alias text
+  was_broken boolean, search_alias text, repartitioned boolean
 )
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select c.name, c.key_types, c.targets, c.period::text,
@@ -266,7 +266,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
          catchword.unwatched_columns(c, facts.columns),
          original.name,
          c.broken_at is not null,
-         c.search_alias
+         c.search_alias,
+         c.partitions is distinct from catchword.partitions_of(c.name, c.source)
     from catchword.collection c
     join unnest(p_names, p_tables, p_views, p_said) as said (name, source, view, settings)
       on said.name = c.name
@@ -291,6 +292,73 @@ begin
 end $$;
 comment on function catchword.note_broken
   is 'remembers that a collection is broken; when it is not any more, asks for an audit';
+
+-- Partitions come and go, and no trigger fires. One that is new gets what Postgres does not make there. If it had rows
+-- before it came, nobody was told of them, and documents of their numbers may show something else; if one is gone, its
+-- rows are. An audit finds both. It runs with the rights of who owns the triggers, and hardly waits: a writer must not
+-- queue behind it.
+create function catchword.note_partitions(p_collection text) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '300ms' as $$
+declare
+  col catchword.collection;
+  now_there text[];
+  added text[];
+  gone text[];
+  part text;
+  filled boolean := false;
+begin
+  -- somebody else is at it, or attaches: the next tick looks again
+  perform from catchword.turn where what = 'attach' for update skip locked;
+  if not found then
+    return null;
+  end if;
+  select * into strict col from catchword.collection where name = p_collection;
+  now_there := catchword.partitions_of(col.name, col.source);
+  added := array(select unnest(now_there) except select unnest(col.partitions));
+  gone := array(select unnest(col.partitions) except select unnest(now_there));
+  if added = '{}' and gone = '{}' then
+    return null;
+  end if;
+  begin
+    perform catchword.complete_partitions(col);
+  exception
+    when lock_not_available then
+      return null;
+    when insufficient_privilege then
+      -- what it lacks is a problem from now on, and is told as one
+      null;
+  end;
+  foreach part in array added loop
+    filled := filled or catchword.had_rows(col, split_part(part, ':', 1)::oid, split_part(part, ':', 2)::oid);
+  end loop;
+  if filled or gone <> '{}' then
+    perform catchword.ask_audit(p_collection, filled, 'partitions');
+  end if;
+  update catchword.collection set partitions = now_there where name = p_collection;
+  return format('%s came and %s went%s', cardinality(added), cardinality(gone),
+                case when filled or gone <> '{}' then '; an audit looks for rows that nobody was told of' else '' end);
+end $$;
+comment on function catchword.note_partitions
+  is 'gives new partitions their triggers, and asks for an audit where rows came or went with one; null: nothing to do';
+
+-- Rows of before are older than the trigger there, or have no number. The first of them answers; a partition that has
+-- grown large since it came is taken for one that had rows. One whose file is not its first was emptied perhaps, before
+-- anybody could see it.
+create function catchword.had_rows(p_collection catchword.collection, p_partition oid, p_trigger oid) returns boolean
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  had boolean;
+begin
+  if pg_relation_size(p_partition) > 100000000 or pg_relation_filenode(p_partition) <> p_partition then
+    return true;
+  end if;
+  execute format('select exists (select from only %s t, pg_trigger g
+                                  where g.oid = $1 and (t.%I is null or age(t.xmin) >= age(g.xmin)))',
+                 catchword.full_name(p_partition), p_collection.revision_column)
+     into had using p_trigger;
+  return had;
+end $$;
+comment on function catchword.had_rows is 'had a partition rows that nobody was told of?';
 
 -- In the order of their names, and never waiting: two workers that say it at once must not lock each other out.
 create function catchword.note_moved(p_collections text[]) returns void

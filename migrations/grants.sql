@@ -113,7 +113,8 @@ grant select on catchword.rebuild to :"worker";
 grant execute on function
   catchword.rebuild_begin(text, text, jsonb, interval, text), catchword.rebuild_step(bigint, text, text, text),
   catchword.rebuild_hold(bigint, text, text), catchword.rebuild_release(bigint), catchword.rebuild_forget(bigint),
-  catchword.view_digest(text), catchword.note_view_changed(text), catchword.note_broken(text, boolean)
+  catchword.view_digest(text), catchword.note_view_changed(text), catchword.note_broken(text, boolean),
+  catchword.note_partitions(text)
   to :"worker";
 -- [worker, status, doctor] To see what a view is made of, whether every change of it is noticed, and what is doubtful
 -- about it.
@@ -141,6 +142,8 @@ grant execute on function
   catchword.foreign_key(regclass, jsonb), catchword.names_in(jsonb), catchword.element_type(oid),
   catchword.primary_key(regclass), catchword.later_triggers(regclass, text),
   catchword.trigger_name(text, text),
+  catchword.tree(regclass), catchword.is_partitioned(regclass), catchword.rows_in(regclass),
+  catchword.about_rows(regclass), catchword.partitions_of(text, regclass),
   catchword.sees_all(oid, oid), catchword.secured_reads(text, oid),
   catchword.security_problems(regclass, jsonb, text, oid, oid),
   catchword.trigger_problems(text), catchword.column_problems(text), catchword.table_problems(text),
@@ -220,6 +223,8 @@ grant execute on function
   catchword.foreign_key(regclass, jsonb), catchword.names_in(jsonb), catchword.element_type(oid),
   catchword.primary_key(regclass), catchword.later_triggers(regclass, text),
   catchword.trigger_name(text, text),
+  catchword.tree(regclass), catchword.is_partitioned(regclass), catchword.rows_in(regclass),
+  catchword.about_rows(regclass), catchword.partitions_of(text, regclass),
   catchword.sees_all(oid, oid), catchword.secured_reads(text, oid),
   catchword.security_problems(regclass, jsonb, text, oid, oid),
   catchword.trigger_problems(text), catchword.column_problems(text), catchword.table_problems(text),

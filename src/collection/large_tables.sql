@@ -2,7 +2,8 @@
 -- same, and the plan says nothing. A table that somebody has locked is not asked for its size: that would wait for them.
 select c.relname::text from pg_catalog.pg_class c
  where c.relkind in ('r', 'm', 'p')
-   and case when c.reltuples > 10000 then true
+   and case when c.relkind = 'p' then catchword.about_rows(c.oid) > 10000
+            when c.reltuples > 10000 then true
             when c.reltuples > 0 then false
             when exists (select from pg_catalog.pg_locks l
                           where l.relation = c.oid and l.locktype = 'relation' and l.mode = 'AccessExclusiveLock' and l.granted) then false

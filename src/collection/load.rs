@@ -29,6 +29,8 @@ pub struct Found {
     pub rebuilding: bool,
     /// Those that are broken now and were not before, or the other way round.
     pub broken: BTreeMap<String, bool>,
+    /// Those whose partitions are others than when they were last looked at.
+    pub repartitioned: Vec<String>,
 }
 
 impl Found {
@@ -45,7 +47,7 @@ impl Found {
     /// What `catchword.attached` returned of them.
     pub fn read<'c>(rows: &[PgRow], configs: impl IntoIterator<Item = &'c config::Collection>, prefix: &str) -> Result<Found, Error> {
         let rebuilding = rows.iter().any(|row| row.try_get("rebuilding").unwrap_or(false));
-        let mut found = Found { rebuilding, broken: broken(rows)?, ..Found::default() };
+        let mut found = Found { rebuilding, broken: broken(rows)?, repartitioned: repartitioned(rows)?, ..Found::default() };
         for config in configs {
             match read(rows, config, prefix).and_then(Collection::check) {
                 Ok(collection) => found.collections.push(collection),
@@ -67,6 +69,15 @@ fn broken(rows: &[PgRow]) -> Result<BTreeMap<String, bool>, Error> {
         changed.extend(name.filter(|_| is != was).map(|name| (name, is)));
     }
     Ok(changed)
+}
+
+fn repartitioned(rows: &[PgRow]) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    for row in rows {
+        let (name, changed): (Option<String>, Option<bool>) = (row.try_get("name")?, row.try_get("repartitioned")?);
+        names.extend(name.filter(|_| changed == Some(true)));
+    }
+    Ok(names)
 }
 
 /// Binds what the configuration says of collections, for `catchword.attached`.

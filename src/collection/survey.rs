@@ -44,9 +44,10 @@ pub struct Survey {
 impl Collection {
     /// The highest revision among the newest and some other rows.
     pub async fn highest_revision(&self, connection: &mut PgConnection) -> Result<Highest, Error> {
-        let pages: i64 = sqlx::query_scalar(include_str!("pages.sql")).bind(&self.name).fetch_one(&mut *connection).await?;
-        let tail = format!("({},0)", (pages - TAIL_PAGES).max(0));
-        let share = (SAMPLE_PAGES as f64 * 100.0 / pages.max(1) as f64).min(100.0);
+        let pages = sqlx::query(include_str!("pages.sql")).bind(&self.name).fetch_one(&mut *connection).await?;
+        let (largest, together): (Option<i64>, Option<i64>) = (pages.try_get("largest")?, pages.try_get("together")?);
+        let tail = format!("({},0)", (largest.unwrap_or(0) - TAIL_PAGES).max(0));
+        let share = (SAMPLE_PAGES as f64 * 100.0 / together.unwrap_or(0).max(1) as f64).min(100.0);
         let row = filled(&self.statements.highest).bind(tail).bind(share as f32).fetch_one(connection).await?;
         Ok(Highest::from_row(&row)?)
     }

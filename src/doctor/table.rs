@@ -15,6 +15,7 @@ const SMALL: f64 = 10_000.0;
 #[derive(Clone, Debug, FromRow)]
 struct Table {
     name: String,
+    partition: bool,
     partitioned: bool,
     inherits: bool,
     unlogged: bool,
@@ -82,10 +83,11 @@ fn configured(unmigrated: &[String]) -> Line {
 
 fn shape(table: &Table) -> Line {
     let name = &table.name;
-    let says = match (table.partitioned, table.inherits, table.unlogged) {
-        (true, _, _) => format!("{name} is partitioned: writes to a partition bypass the triggers"),
+    let says = match (table.partition, table.inherits, table.unlogged) {
+        (true, _, _) => format!("{name} is a partition: writes to the table above it bypass the triggers"),
         (_, true, _) => format!("{name} inherits or is inherited from: rows of the others bypass the triggers"),
         (_, _, true) => format!("{name} is unlogged: its rows do not survive a crash, their documents do"),
+        _ if table.partitioned => return ok("plain table", format!("{name} is partitioned, and its partitions are plain tables")),
         _ => return ok("plain table", format!("{name} is a plain table")),
     };
     fail("plain table", says, "catchword detach, then attach a plain table that is logged")
@@ -169,6 +171,7 @@ mod tests {
     fn table() -> Table {
         Table {
             name: "note".into(),
+            partition: false,
             partitioned: false,
             inherits: false,
             unlogged: false,
@@ -187,7 +190,8 @@ mod tests {
         assert_eq!(triggers(&[])[0].level, Level::Ok);
         let level = |what: &[&str]| configured(&what.iter().map(|what| (*what).to_owned()).collect::<Vec<_>>()).level;
         assert_eq!((level(&[]), level(&["delay"]), level(&["delay", "watch"])), (Level::Ok, Level::Warn, Level::Fail));
-        for changed in [Table { partitioned: true, ..table() }, Table { inherits: true, ..table() }, Table { unlogged: true, ..table() }] {
+        assert_eq!(shape(&Table { partitioned: true, ..table() }).level, Level::Ok);
+        for changed in [Table { partition: true, ..table() }, Table { inherits: true, ..table() }, Table { unlogged: true, ..table() }] {
             assert_eq!(shape(&changed).level, Level::Fail, "{changed:?}");
         }
         assert_eq!(replication(&Table { replicated_into: true, ..table() }).level, Level::Fail);

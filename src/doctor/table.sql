@@ -7,8 +7,8 @@ with recursive below (relation) as (
     join pg_catalog.pg_rewrite r on r.ev_class = b.relation
     join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = r.oid and d.refclassid = 'pg_catalog.pg_class'::regclass
 )
-select c.source::text as name, r.relkind = 'p' or r.relispartition as partitioned,
-       exists (select from pg_catalog.pg_inherits i where c.source in (i.inhrelid, i.inhparent)) as inherits,
+select c.source::text as name, r.relispartition as partition, r.relkind = 'p' as partitioned,
+       r.relkind <> 'p' and exists (select from pg_catalog.pg_inherits i where c.source in (i.inhrelid, i.inhparent)) as inherits,
        r.relpersistence <> 'p' as unlogged,
        exists (select from pg_catalog.pg_subscription_rel s where s.srrelid = c.source) as replicated_into,
        array(select b.relation::regclass::text from below b join pg_catalog.pg_class t on t.oid = b.relation
@@ -18,7 +18,7 @@ select c.source::text as name, r.relkind = 'p' or r.relispartition as partitione
                                   join pg_catalog.pg_attribute a on a.attrelid = x.indrelid and a.attnum = x.indkey[0]
                                  where x.indrelid = c.source and a.attname = wanted.name and x.indisvalid and x.indpred is null)
               order by 1) as unindexed,
-       greatest(r.reltuples, 0)::float8 as rows
+       greatest(catchword.about_rows(c.source), 0) as rows
   from catchword.collection c
   join pg_catalog.pg_class r on r.oid = c.source
  where c.name = $1

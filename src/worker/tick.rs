@@ -65,6 +65,7 @@ pub(super) async fn begin_tick(context: &Context, kept: &Kept, sign: &Sign) -> R
     for (name, broken) in &found.broken {
         sqlx::query(include_str!("note_broken.sql")).bind(name).bind(broken).execute(&context.pool).await?;
     }
+    note_partitions(context, &found.repartitioned).await;
     load_collections(context, found).await;
     for name in first.try_get::<Vec<String>, _>("quiet")? {
         context.health.is_quiet(&name);
@@ -79,6 +80,19 @@ pub(super) async fn begin_tick(context: &Context, kept: &Kept, sign: &Sign) -> R
     }
     let standing_still = first.try_get::<Option<Json<_>>, _>("standing_still")?.map(|Json(still)| still).unwrap_or_default();
     Ok(Ticked { due: !first.try_get::<Vec<String>, _>("due")?.is_empty(), standing_still })
+}
+
+/// New partitions get their triggers, and an audit looks for rows that came or went with one. One that is busy is met again at the next
+/// tick; nothing else waits for it.
+async fn note_partitions(context: &Context, collections: &[String]) {
+    for name in collections {
+        let noted = sqlx::query_scalar(include_str!("note_partitions.sql")).bind(name).fetch_one(&context.pool).await;
+        match noted {
+            Ok(Some::<String>(what)) => tracing::info!(collection = name, "partitions of {name}: {what}"),
+            Ok(None) => tracing::info!(collection = name, "partitions of {name} changed and are busy; the next tick looks again"),
+            Err(error) => tracing::warn!(collection = name, "partitions of {name} could not be looked at: {error}"),
+        }
+    }
 }
 
 /// A sign of life and nothing else.

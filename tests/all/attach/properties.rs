@@ -20,7 +20,26 @@ const TOUCH_TRIGGERS: [&str; 4] = ["insert", "update", "delete", "truncate"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn any_sequence_of_sql_leaves_jobs_for_exactly_the_keys_that_changed() {
-    let world = world().await;
+    any_sequence(world(item).await).await;
+}
+
+/// With a trigger for each row, and rows that move between partitions.
+#[tokio::test(flavor = "multi_thread")]
+async fn any_sequence_of_sql_on_partitioned_tables_does_too() {
+    any_sequence(world(partitioned_item).await).await;
+}
+
+fn partitioned_item(name: &str, key_type: &str) -> String {
+    let partitions: String =
+        (0..3).map(|n| format!("create table {name}_{n} partition of {name} for values with (modulus 3, remainder {n});")).collect();
+    item(name, key_type).replacen(
+        "catchword_revision bigint);",
+        &format!("catchword_revision bigint) partition by hash (id); {partitions}"),
+        1,
+    )
+}
+
+async fn any_sequence(world: World) {
     let mut connection = PgConnection::connect(&world.database_url).await.unwrap();
     let seeds = match std::env::var("PROPERTY_SEED") {
         Ok(seed) => seed.parse().map(|seed: u64| seed..seed + 1).unwrap(),
@@ -39,7 +58,7 @@ async fn any_sequence_of_sql_leaves_jobs_for_exactly_the_keys_that_changed() {
 /// Otherwise the sequences would prove nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_any_one_trigger_some_sequence_fails() {
-    let world = world().await;
+    let world = world(item).await;
     let mut connection = PgConnection::connect(&world.database_url).await.unwrap();
     let own = TABLES.iter().flat_map(|table| TRIGGERS.map(|trigger| (*table, trigger.replace("{}", table))));
     let related = TABLES.iter().flat_map(|table| TOUCH_TRIGGERS.map(|kind| ("label", format!("catchword_{table}_1_{kind}"))));
@@ -57,7 +76,7 @@ async fn without_any_one_trigger_some_sequence_fails() {
     }
 }
 
-async fn world() -> World {
+async fn world(item: fn(&str, &str) -> String) -> World {
     let touches = "touches = [{ table = \"label\", column = \"name\", row_column = \"label\" }]";
     attach(Layout {
         sql: format!(

@@ -72,16 +72,10 @@ async fn each_is_refused(cases: &[Case]) {
 async fn what_is_not_a_plain_permanent_table_is_refused() {
     each_is_refused(&[
         Case {
-            name: "partitioned",
-            sql: "create table partitioned (id bigint primary key) partition by range (id); create table part partition of partitioned default",
-            lines: "",
-            says: &["partitioned is partitioned", "attach a plain table"],
-        },
-        Case {
             name: "a_partition",
-            sql: "",
+            sql: "create table partitioned (id bigint primary key) partition by range (id); create table part partition of partitioned default",
             lines: "table = \"part\"",
-            says: &["part is partitioned"],
+            says: &["part is a partition", "attach the table that it is a partition of: table = \"public.partitioned\""],
         },
         Case {
             name: "ancestor",

@@ -1,0 +1,1 @@
+select catchword.note_partitions($1)
