@@ -43,7 +43,7 @@ fn what_it_is(table: &Relation) -> Reason {
         ("r" | "p", "p") if table.hides_rows => Some((
             format!("row security of {name} applies to the role {}, and a hidden row would look deleted", table.reader),
             format!(
-                "leave row security on, and let the owner of the table run this and catchword migrate; or run \"alter role {} bypassrls\"",
+                "leave row security on, and let the owner of the table run this and catchword migrate; or run: alter role {} bypassrls",
                 table.reader
             ),
         )),
