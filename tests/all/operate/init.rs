@@ -148,6 +148,7 @@ async fn tables_with_foreign_habits_come_into_step_with_what_init_writes() {
         ("booking", "booking"),
         ("room", "room"),
         ("booking_item", "booking_item"),
+        ("reading", "reading"),
         ("wide", "wide"),
     ];
     empty.all_the_way(&tables).await;
@@ -210,6 +211,11 @@ async fn tables_with_foreign_habits_come_into_step_with_what_init_writes() {
     empty.come_into_step().await;
     assert_eq!(empty.world.source("booking", "8/1").await.unwrap()["room"]["title"], "green room");
     assert_eq!(empty.world.source("booking", "7/1").await.unwrap()["room"]["title"], "blue room");
+
+    empty.world.sql("update sensor set label = 'cellar'; update reading_2026 set value = 7").await;
+    empty.come_into_step().await;
+    let reading = empty.world.source("reading", "1/2026-06-01").await.unwrap();
+    assert_eq!((&reading["sensor"]["label"], &reading["value"]), (&json!("cellar"), &json!(7.0)), "{reading}");
 
     // what the documents do not show schedules nothing
     empty

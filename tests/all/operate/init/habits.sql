@@ -98,6 +98,15 @@ create table booking_item (
 );
 create index on booking_item (booking_id, tenant_id);
 
+-- in parts
+create table sensor (id integer primary key, label text not null);
+create table reading (
+  id bigint, day date, sensor_id integer references sensor, value numeric(8, 2), primary key (id, day)
+) partition by range (day);
+create table reading_2026 partition of reading for values from ('2026-01-01') to ('2027-01-01');
+create table reading_later partition of reading default;
+create index on reading (sensor_id);
+
 -- wider than a function of Postgres takes
 create table wide (id bigint primary key);
 do $$ begin for i in 1..210 loop execute format('alter table wide add column column_%s text', i); end loop; end $$;
@@ -124,4 +133,6 @@ insert into "My Shop"."Order_shelf" values ('00000000-0000-4000-8000-00000000000
 insert into room values (7, 1, 'blue room'), (8, 1, 'red room');
 insert into booking values (7, 1, 1, 'secret', '2026-12-24'), (8, 1, 1, 'secret', 'infinity'), (8, 2, null, null, null);
 insert into booking_item values (7, 1, 1, 'breakfast'), (8, 1, 1, 'dog');
+insert into sensor values (1, 'roof');
+insert into reading values (1, '2026-06-01', 1, 20.5), (1, '2027-06-01', 1, 21.5);
 insert into wide (id, column_1, column_210) values (1, 'first', 'last');
