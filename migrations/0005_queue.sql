@@ -415,6 +415,10 @@ begin
                       and catchword.element_type(a.atttypid) is not null), found_by) end;
     plan := null;
     problem := case when names is null then 'there is no such column' end;
+    if names is null then
+      return next;
+      continue;
+    end if;
     begin
       execute 'explain (format json) ' || catchword.fill(
         case when entry ? 'keys' then '{query}' else 'select from {rows} t where {refers}' end, names)
@@ -423,7 +427,7 @@ begin
                          then (select jsonb_agg(null::text) from jsonb_array_elements(entry -> 'made' -> 'types'))::text
                     end];
     exception when data_exception or syntax_error_or_access_rule_violation then
-      problem := coalesce(problem, sqlerrm);
+      problem := sqlerrm;
     end;
     return next;
   end loop;
