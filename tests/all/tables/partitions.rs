@@ -115,7 +115,7 @@ async fn every_kind_of_write_to_every_kind_of_partition_reaches_the_index() {
             "update {name}_a set text = 'through the partition' where id < 30",
             "delete from {name}_a where id = (select max(id) from {name}_a)",
             "insert into {name} (id, text) values (1, 'x'), (60, 'x') on conflict {conflict} do update set text = 'by conflict'",
-            "copy (select 70, 'red', 'copied') to '/tmp/{name}.copy'; copy {name} (id, tenant, text) from '/tmp/{name}.copy'",
+            "copy {name} (id, tenant, text) from program 'echo 70,red,copied' (format csv)",
             "merge into {name} t using (values (2::bigint), (80)) as v (id) on t.id = v.id when matched then delete when not matched then insert (id, text) values (v.id, 'merged')",
             moves,
             // a delete and an insert of one key in one statement
