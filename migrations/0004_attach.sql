@@ -764,7 +764,7 @@ begin
     return 'detached; its table was gone';
   end if;
   begin
-    execute format('alter table %s drop column %I', col.source, col.revision_column);
+    execute format('alter table %s drop column if exists %I', col.source, col.revision_column);
     return 'detached';
   exception when dependent_objects_still_exist then
     return format('detached; %s.%I stays, because a view uses it', col.source, col.revision_column);

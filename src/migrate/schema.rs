@@ -30,10 +30,20 @@ pub async fn apply(pool: &PgPool) -> Result<Vec<String>, Error> {
     let _turn = turn(pool).await?;
     let missing = pending(&mut *pool.acquire().await?).await?;
     MIGRATIONS.run(pool).await.map_err(|error| match error {
+        // nothing is written down as applied, and something is there
+        sqlx::migrate::MigrateError::ExecuteMigration(cause, 1) if is_there_already(&cause) => Error::Schema {
+            what: "the schema catchword has tables, and its list of migrations is empty: it was loaded from a dump without rows".into(),
+            remedy: Some("if no other database uses it, run: drop schema catchword cascade; then: catchword migrate".into()),
+        },
         sqlx::migrate::MigrateError::Execute(error) => Error::Postgres(error),
         other => Error::Schema { what: format!("the schema catchword cannot be migrated: {other}"), remedy: None },
     })?;
     Ok(missing.into_iter().map(|(name, _)| name).collect())
+}
+
+/// A relation of that name exists.
+fn is_there_already(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "42P07")
 }
 
 /// Documents and keys are UTF-8. Elsewhere Postgres keeps bytes that are none, or letters that others lack, and one such key would fail

@@ -399,3 +399,23 @@ async fn another_view_makes_everything_stale_because_its_documents_are_others() 
     assert!(world.one::<i64>(floor).await > before);
     assert_eq!(collection::attach(&world.pool, &config).await.unwrap(), Attached::Unchanged);
 }
+
+/// A migration that was undone took the column. Writes fail then, and detaching ends it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_whose_revision_was_dropped_can_be_detached() {
+    let world = attached().await;
+    world.sql("drop view item_document; alter table item drop column catchword_revision").await;
+    assert!(sqlx::query("insert into item (id) values (1)").execute(&world.pool).await.is_err());
+    let said = collection::detach(&world.pool, "item").await.unwrap();
+    assert_eq!(said, "detached");
+    world.sql("insert into item (id) values (1)").await;
+}
+
+/// What `pg_dump --schema-only` leaves behind: all tables, and nothing in them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_from_a_dump_without_rows_is_refused_with_what_to_do() {
+    let world = attached().await;
+    world.sql("delete from catchword._migrations").await;
+    let error = migrate::apply(&world.pool).await.unwrap_err().to_string();
+    assert!(error.contains("from a dump without rows") && error.contains("drop schema catchword cascade"), "{error}");
+}
