@@ -103,6 +103,7 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   columns constant text := (select string_agg(quote_ident(k), ', ' order by n)
                               from unnest(p_key) with ordinality as c (k, n));
+  said constant text := format(case cardinality(p_key) when 1 then '%s.%s' else '%s (%s)' end, p_source, columns);
   numbers constant smallint[] := array(
     select a.attnum from unnest(p_key) with ordinality as c (k, n)
       join pg_attribute a on a.attrelid = p_source and a.attname = c.k order by c.n);
@@ -130,13 +131,13 @@ begin
      and (i.indkey::smallint[])[0:i.indnkeyatts - 1] @> numbers;
   if other_order is not null then
     perform catchword.refuse(
-      format('the key (%s) is unique in another order, and pages of keys are read in that order', columns),
+      format('the key %s is unique in another order, and pages of keys are read in that order', said),
       format('write key = [%s]', other_order));
   elsif wider is not null then
-    perform catchword.refuse(format('the key %s.(%s) is unique together with other columns only', p_source, columns),
+    perform catchword.refuse(format('the key %s is unique together with other columns only', said),
       format('write key = [%s]; the view then returns these columns under their own names', wider));
   end if;
-  perform catchword.refuse(format('the key %s.(%s) is not unique', p_source, columns),
+  perform catchword.refuse(format('the key %s is not unique', said),
     format('name a column that is, or several that are together; or, if no two rows may ever have the same value, run '
            '"create unique index concurrently on %s (%s)", not deferrable and for all rows', p_source, columns));
 end $$;

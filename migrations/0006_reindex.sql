@@ -182,7 +182,8 @@ begin
            then format('write %s, and %%2F for a / in a value', array_to_string(p_collection.key_columns, '/'))
            when p_collection.key_types[1] = 'uuid' then 'write 01234567-89ab-cdef-0123-456789abcdef'
            when p_collection.key_types[1] = 'date' then 'write 2026-01-31'
-           else 'write a number' end);
+           when p_collection.key_types[1] = 'numeric' then 'write a number'
+           else 'write a whole number' end);
   end;
   if exists (select from unnest(canonical) as k where octet_length(k) not between 1 and 512) then
     perform catchword.refuse('a key has from 1 to 512 bytes', 'Elasticsearch takes no others; correct the key');

@@ -100,7 +100,7 @@ async fn what_is_wrong_in_postgres_is_told_with_what_helps() {
             "set allow_system_table_mods = on; delete from pg_subscription_rel; reset allow_system_table_mods",
         ),
         (
-            "set allow_system_table_mods = on; update pg_index set indisvalid = false where indrelid = 'annotation'::regclass and not indisprimary; update pg_class set reltuples = 1000000 where oid = 'annotation'::regclass; reset allow_system_table_mods",
+            "set allow_system_table_mods = on; update pg_index set indisvalid = false where indrelid = 'annotation'::regclass and indkey[0] = (select attnum from pg_attribute where attrelid = 'annotation'::regclass and attname = 'userid'); update pg_class set reltuples = 1000000 where oid = 'annotation'::regclass; reset allow_system_table_mods",
             "annotation table",
             "indexes",
             "warn",
