@@ -198,8 +198,8 @@ fn touch(entry: &Section) -> Result<Touch, Error> {
         _ => {}
     }
     match (touch.row_column.is_empty(), &touch.keys) {
-        (true, None) => return Err(entry.missing("row_column")),
-        (false, Some(_)) => return both("keys", "row_column", "write a column of the collection's table, or a query that finds the keys"),
+        (true, None) => Err(entry.missing("row_column")),
+        (false, Some(_)) => both("keys", "row_column", "write a column of the collection's table, or a query that finds the keys"),
         (false, None) if touch.row_column.len() != touch.column.len().max(1) => {
             let problem = format!("names {}, and column {}", touch.row_column.len(), touch.column.len().max(1));
             let fault = Fault::new(problem, "name as many on one side as on the other, in the same order");

@@ -227,7 +227,7 @@ async fn watch_without_a_primary_key_is_refused_and_says_why() {
     let refused = catchword::collection::attach(&world.pool, &config).await.unwrap_err().to_string();
     assert!(refused.contains("label has no primary key") && refused.contains("leave watch out"), "{refused}");
     world.sql("alter table label add primary key (name)").await;
-    config.touches[1].watch = vec!["color".into()];
+    config.touches.last_mut().unwrap().watch = vec!["color".into()];
     let refused = catchword::collection::attach(&world.pool, &config).await.unwrap_err().to_string();
     assert!(refused.contains("label has no column color"), "{refused}");
 }
