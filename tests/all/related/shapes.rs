@@ -217,8 +217,8 @@ async fn a_touch_never_touches_on() {
     let outcome = change(&world, "update note set title = 'A' where id = 1").await;
     assert_eq!((outcome.touched, outcome.written), (1, 2), "{outcome}");
     let outcome = change(&world, "update note set title = 'C' where id = 3").await;
-    // its own write, and then its touch
-    assert_eq!((outcome.touched, outcome.written), (1, 2), "{outcome}");
+    // its own write, and then its touch; or both at once, if the touch came first
+    assert!(outcome.touched == 1 && (1..=2).contains(&outcome.written), "{outcome}");
     assert_eq!(world.source("note", "3").await.unwrap()["text"], json!("C"));
 }
 
