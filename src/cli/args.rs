@@ -76,9 +76,9 @@ pub(super) enum Command {
     /// Write a first view, mapping and configuration for a table
     ///
     /// Reads the table's columns, keys, foreign keys and indexes, and prints three texts: a migration with the view that makes the
-    /// documents, the mapping of the index, and the [[collection]]. Rows that the table refers to are in the document by their names;
-    /// rows that refer to it are in it where an index finds them. What looks like a secret or like personal data is left out. Comments say
-    /// why each choice was made. Change what you like: it is a beginning.
+    /// documents, the mapping of the index, and a collection for the configuration. Rows that the table refers to are in the document by
+    /// their names; rows that refer to it are in it where an index finds them. What looks like a secret or like personal data is left out.
+    /// Comments say why each choice was made. Change what you like: it is a beginning.
     ///
     /// Needs DATABASE_URL and nothing else. Changes nothing in the database, and without --write no file either. A table that cannot be
     /// attached is refused, with what to do.
