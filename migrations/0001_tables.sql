@@ -447,7 +447,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
                                 then %1$s::numeric between -2147483648 and 2147483647 else false end$q$
     when 'bigint' then $q$case when %1$s ~ '^-?[0-9]{1,19}$'
                  then %1$s::numeric between -9223372036854775808 and 9223372036854775807 else false end$q$
-    when 'numeric' then $q$%s ~ '^-?[0-9]{1,250}([.][0-9]{1,250})?$'$q$
+    when 'numeric' then $q$%s ~ '^(-?[0-9]{1,250}([.][0-9]{1,250})?|NaN|-?Infinity)$'$q$
     when 'date' then $q$catchword.is_date(%s)$q$
     else '%s is not null' end, p_part)
 $$;

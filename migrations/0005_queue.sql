@@ -42,9 +42,11 @@ create function catchword.canonical(p_collection catchword.collection, p_keys te
 language plpgsql set search_path = pg_catalog, pg_temp set datestyle = 'ISO, MDY' as $$
 declare
   names constant jsonb := catchword.names_of(p_collection);
-  -- the id of a document is understood too
+  -- the id of a document is understood too, where it is not a key
   keys constant text[] := array(
-    select coalesce((select d.key from catchword.document_id d where d.collection = p_collection.name and d.id = k), k)
+    select coalesce((select d.key from catchword.document_id d
+                      where d.collection = p_collection.name and (d.key = k or d.id = k)
+                      order by d.key <> k limit 1), k)
       from unnest(p_keys) with ordinality as given (k, n) order by n);
   parts constant integer := cardinality(p_collection.key_columns);
   odd text;

@@ -227,9 +227,11 @@ fn request(collection: &config::Collection, options: &Reindex, key_type: KeyType
 
 /// Numbers and uuids may be separated by commas too; in a text a comma may be part of the key.
 fn split(ids: &[String], key_type: &KeyType) -> Vec<String> {
-    let words = ids.iter().flat_map(|word| match key_type.has_text() {
-        true => vec![word.as_str()],
-        false => word.split([',', ' ', '\n', '\t']).collect(),
+    let words = ids.iter().flat_map(|word| match (key_type.has_text(), key_type.has_date()) {
+        (true, _) => vec![word.as_str()],
+        // 0044-03-15 BC
+        (false, true) => word.split([',', '\n', '\t']).collect(),
+        (false, false) => word.split([',', ' ', '\n', '\t']).collect(),
     });
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
@@ -303,5 +305,6 @@ mod tests {
         let typed = ["1,2".to_owned(), "3 4".to_owned(), String::new(), ",".to_owned()];
         assert_eq!(split(&typed, &of("bigint")), ["1", "2", "3", "4"]);
         assert_eq!(split(&typed, &of("text")), ["1,2", "3 4", ","]);
+        assert_eq!(split(&["2026-01-31,0044-03-15 BC".to_owned()], &of("date")), ["2026-01-31", "0044-03-15 BC"]);
     }
 }

@@ -98,13 +98,12 @@ impl Collection {
         Ok(Ids { by_key: Some(by_key), faults })
     }
 
-    /// The key of the document that has just this id.
+    /// The key of the document that has just this id. What is a key itself is no id.
     pub async fn key_of_id(&self, pool: &PgPool, id: &str) -> Result<Option<String>, Error> {
         if self.statements.ids.is_none() || id.contains('\0') {
             return Ok(None);
         }
-        let found = sqlx::query(include_str!("keys_of_ids.sql")).bind(&self.name).bind(&[id][..]).fetch_optional(pool).await?;
-        Ok(found.map(|row| row.try_get("key")).transpose()?)
+        Ok(sqlx::query_scalar(include_str!("key_of_id.sql")).bind(&self.name).bind(id).fetch_optional(pool).await?)
     }
 
     /// The keys of documents with these ids, in their order. An id that no key has is a key of its own.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use chrono::NaiveDate;
 use uuid::Uuid;
 
 /// Elasticsearch takes an `_id` of up to 512 bytes; a longer one fails the whole bulk it is in.
@@ -96,7 +95,7 @@ impl KeyPart {
             KeyPart::Padded => Some(typed.trim_end_matches(' ').to_owned()),
             KeyPart::Caseless => Some(typed.to_lowercase()),
             KeyPart::Numeric => decimal(trimmed),
-            KeyPart::Date => NaiveDate::parse_from_str(trimmed, "%Y-%m-%d").ok().map(|date| date.format("%Y-%m-%d").to_string()),
+            KeyPart::Date => date(trimmed),
         }
     }
 
@@ -115,8 +114,32 @@ impl KeyPart {
     }
 }
 
+/// A day as Postgres writes it: `2026-01-31`, `0044-03-15 BC`, `12345-01-01`, `infinity`.
+fn date(text: &str) -> Option<String> {
+    if let "infinity" | "-infinity" = text {
+        return Some(text.to_owned());
+    }
+    let (day, era) = text.strip_suffix(" BC").map_or((text, ""), |day| (day, " BC"));
+    let numbers = day.split('-').map(|part| part.parse().ok().filter(|_| part.len() <= 7 && !part.starts_with('+')));
+    let [year, month, day]: [u32; 3] = numbers.collect::<Option<Vec<_>>>()?.try_into().ok()?;
+    // there was no year 0: the first year BC counts as 0
+    let counted = if era.is_empty() { year } else { year.checked_sub(1)? };
+    let is_leap = counted % 4 == 0 && (counted % 100 != 0 || counted % 400 == 0);
+    let days = match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    let is_a_day = (1..=12).contains(&month) && (1..=days).contains(&day) && (1..=5_874_897).contains(&year);
+    is_a_day.then(|| format!("{year:04}-{month:02}-{day:02}{era}"))
+}
+
 /// Digits with at most one point, without zeros that say nothing.
 fn decimal(text: &str) -> Option<String> {
+    if let "NaN" | "Infinity" | "-Infinity" = text {
+        return Some(text.to_owned());
+    }
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -157,6 +180,11 @@ impl KeyType {
     /// Is it one uuid, and nothing else?
     pub fn is_uuid(&self) -> bool {
         self.parts == [KeyPart::Uuid]
+    }
+
+    /// May a key hold a blank, and no comma?
+    pub fn has_date(&self) -> bool {
+        self.parts.contains(&KeyPart::Date)
     }
 
     /// May a key hold a comma or a blank?
@@ -235,11 +263,24 @@ mod tests {
             ("numeric", "0.25", true),
             ("numeric", ".25", false),
             ("numeric", "1.", false),
-            ("numeric", "NaN", false),
+            ("numeric", "NaN", true),
+            ("numeric", "nan", false),
+            ("numeric", "-Infinity", true),
             ("numeric", "123456789012345678901234567890", true),
             ("date", "2026-01-31", true),
             ("date", "2026-02-30", false),
             ("date", "31.1.2026", false),
+            ("date", "infinity", true),
+            ("date", "-infinity", true),
+            ("date", "12345-01-01", true),
+            ("date", "0044-03-15 BC", true),
+            ("date", "0001-02-29 BC", true),
+            ("date", "0002-02-29 BC", false),
+            ("date", "0000-01-01", false),
+            ("date", "2024-02-29", true),
+            ("date", "1900-02-29", false),
+            ("date", "2026-1-31", false),
+            ("date", "2026-01-31-01", false),
             ("public.citext", "draft", true),
             ("public.citext", "Draft", false),
             ("bpchar", "ab", true),

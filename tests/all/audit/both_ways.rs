@@ -429,3 +429,19 @@ async fn an_index_that_gives_few_at_once_is_walked_in_smaller_pages() {
     assert_eq!(code, 1, "{said}{errors}");
     assert!(said.contains("orphan") && said.contains(&orphan), "{said}");
 }
+
+/// A touch recorded a number for the row, and then the row went without a trace: with a partition, or with triggers off. The record is no delete.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_touched_row_that_went_without_a_trace_is_an_orphan() {
+    let world = World::new().await;
+    let key = world.in_step("acct:a", "hello").await;
+    world.sql(&format!("select catchword.draw('annotation', array['{key}']), catchword.schedule('annotation', array['{key}'])")).await;
+    assert_eq!(world.run(&["sync", "--drain"]).await.0, 0);
+    world.sql(&format!("begin; set local session_replication_role = replica; delete from annotation where id = '{key}'; commit")).await;
+    let (code, out, err) = world.run(&["audit", "annotation", "--repair"]).await;
+    assert_eq!(code, 1, "{out}{err}");
+    assert_eq!(world.run(&["sync", "--drain"]).await.0, 0);
+    assert_eq!(world.source("annotation", &key).await.unwrap(), serde_json::json!({ "catchword_deleted": true }));
+    assert_eq!(world.run(&["audit", "annotation"]).await.0, 0);
+    world.both_sides_agree().await;
+}

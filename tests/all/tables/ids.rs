@@ -158,6 +158,13 @@ async fn an_id_that_cannot_be_taken_harms_nobody() {
     assert_eq!(world.found("name").await, ["3", "nine", "one", "x"]);
     assert_eq!(world.source("name", "one").await.unwrap()["text"], "first");
 
+    // what is the key of one and the id of another means the key
+    world.sql("insert into name values (10, '9', 'tenth')").await;
+    drained(&world).await;
+    assert!(well(&world, &["explain", "name", "9"]).await.starts_with("name 9\n  document id    nine\n"));
+    world.sql("delete from name where id = 10").await;
+    drained(&world).await;
+
     // an id is fixed: what the view says later changes nothing, and the delete still finds its document
     world.sql("update name set slug = 'other', text = 'renamed' where id = 1").await;
     drained(&world).await;
