@@ -12,8 +12,12 @@ create sequence catchword.revision as bigint minvalue 4 start with 4 increment b
 comment on sequence catchword.revision is 'the version of documents: even for a row, odd for a delete';
 
 create table catchword.collection (
-  name            text primary key constraint collection_name_is_plain check (name ~ '^[a-z][a-z0-9_]{0,39}$'),
-  source          regclass not null,
+  name            text primary key
+                  constraint collection_name_is_plain check (name ~ '^[a-z][a-z0-9_]{0,39}([$][0-9]{1,9})?$'),
+  schemas         text,
+  member_of       text references catchword.collection (name) on delete cascade,
+  schema          text,
+  source          regclass constraint collection_has_a_table check ((source is null) = (schemas is not null)),
   key_columns     name[] not null,
   key_types       text[] not null,
   revision_column name not null,
@@ -35,11 +39,21 @@ create table catchword.collection (
   search_alias    text,
   broken_at       timestamptz,
   repaired        bigint not null default 0,
-  attached_at     timestamptz not null default now()
+  attached_at     timestamptz not null default now(),
+  unique (member_of, schema),
+  constraint collection_is_member_by_schema check ((member_of is null) = (schema is null))
 );
-comment on table  catchword.collection is 'a table, its view and its index';
+comment on table  catchword.collection
+  is 'a table, its view and its index; or the same table in many schemas, and then each of these is a member with a '
+     'row of its own';
 comment on column catchword.collection.name is 'what jobs, commands and metrics call it';
-comment on column catchword.collection.source is 'the table whose rows are the truth';
+comment on column catchword.collection.schemas
+  is 'of one over many schemas: their names, with * for any letters; jobs, records and targets are its own, and its '
+     'settings are as they were written';
+comment on column catchword.collection.member_of is 'of a member: the collection that has its jobs and its documents';
+comment on column catchword.collection.schema is 'of a member: its schema, the first part of its keys';
+comment on column catchword.collection.source
+  is 'the table whose rows are the truth; null: each member has its own';
 comment on column catchword.collection.key_columns is 'the columns that together name a row, and its document';
 comment on column catchword.collection.key_types
   is 'their types, of a domain the type below it; a job holds the text of values of these types';
@@ -461,34 +475,45 @@ comment on function catchword.part_condition
 --   {given X} the array X as text; {fits X} can X be a key?; {values_of X} the columns k1, k2, … of the key X;
 --   {t_as_k} the columns of t, called so
 -- `p_array` is the type under which arrays of keys are bound. A place for X is chr(1) until the end.
-create function catchword.key_names(p_columns name[], p_types text[], p_array text default 'text[]') returns jsonb
+--
+-- With a `p_schema` the key begins with it, and a table has no column for it: a row's is this one. Then {t_columns} and
+-- {t_after X} leave it out: whoever walks goes from schema to schema.
+create function catchword.key_names(
+  p_columns name[], p_types text[], p_array text default 'text[]', p_schema text default null
+) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
   with part as (
-    select n, p_types[n] as type, catchword.quoted(p_columns[n]) as name, cardinality(p_columns) as parts,
-           catchword.equality(to_regtype(p_types[n])) as equals,
-           catchword.operator(to_regtype(p_types[n]), 5::smallint) as greater,
-           catchword.part_value(p_types[n], chr(1), n, cardinality(p_columns)) as value,
-           catchword.part_condition(p_types[n], catchword.part_of(chr(1), n, cardinality(p_columns))) as fits
-      from generate_subscripts(p_columns, 1) as n
+    select n, c.type, catchword.quoted(c.name) as name, cardinality(k.columns) as parts,
+           n = 1 and p_schema is not null as is_schema,
+           catchword.equality(to_regtype(c.type)) as equals,
+           catchword.operator(to_regtype(c.type), 5::smallint) as greater,
+           catchword.part_value(c.type, chr(1), n::integer, cardinality(k.columns)) as value,
+           catchword.part_condition(c.type, catchword.part_of(chr(1), n::integer, cardinality(k.columns))) as fits
+      from (select case when p_schema is null then p_columns else 'schema'::name || p_columns end,
+                   case when p_schema is null then p_types else 'text'::text || p_types end) as k (columns, types),
+           unnest(k.columns, k.types) with ordinality as c (name, type, n)
   ),
   side as (
-    select part.*, alias, said, catchword.part_text(type, said, parts > 1) as text
+    select part.*, alias, said, catchword.part_text(type, said, parts > 1) as text, is_schema and alias <> 'k' as fixed
       from part, (values ('t'), ('v'), ('n'), ('o'), ('k')) as a (alias),
-           lateral (select alias || '.' || case when alias = 'k' then 'k' || n
-                                                when alias = 'v' and parts = 1 then 'key'
-                                                else name end) as c (said)
+           lateral (select case when alias = 'k' then 'k.k' || n
+                                when is_schema then quote_literal(p_schema) || '::text'
+                                when alias = 'v' and cardinality(p_columns) = 1 then 'v.key'
+                                else alias || '.' || name end) as c (said)
   ),
   whole as (
-    select alias, parts, min(type) as type, bool_and(greater = 'operator(pg_catalog.>)') as is_plain,
+    select alias, parts, min(type) as type,
+           bool_and(greater = 'operator(pg_catalog.>)') and count(*) filter (where not fixed) > 1 as is_plain,
            string_agg(text, $q$ || '/' || $q$ order by n) as key,
-           string_agg(said, ', ' order by n) as columns,
-           string_agg(value, ', ' order by n) as values,
+           string_agg(said, ', ' order by n) filter (where not fixed) as columns,
+           string_agg(value, ', ' order by n) filter (where not fixed) as values,
            string_agg(format('%s %s %s', said, equals, value), ' and ' order by n) as same,
            min(format('%s %s', said, equals)) as first,
            -- one part is greater, and all before it are equal
            string_agg(concat_ws(' and ', (select string_agg(format('%s %s %s', b.said, b.equals, b.value), ' and ')
-                                            from side b where b.alias = side.alias and b.n < side.n),
-                                format('%s %s %s', said, greater, value)), ' or ' order by n) as beyond
+                                            from side b where b.alias = side.alias and b.n < side.n and not b.fixed),
+                                format('%s %s %s', said, greater, value)), ' or ' order by n)
+             filter (where not fixed) as beyond
       from side group by alias, parts
   ),
   names (name, says) as (
@@ -503,11 +528,11 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                             chr(1), replace(same, chr(1), 'given.key'))
                 else format('%s any(%s::%s%s)', first, chr(1), p_array,
                             case p_array when 'text[]' then '::' || type || '[]' else '' end) end),
-             ('_after', case when parts > 1 and is_plain then format('(%s) > (%s)', columns, values)
+             ('_after', case when is_plain then format('(%s) > (%s)', columns, values)
                              else format('(%s)', beyond) end)) as named (suffix, says)
     union all
     select 't_is_v', string_agg(format('%s %s %s', t.said, t.equals, v.said), ' and ' order by n)
-      from side t join side v using (n) where t.alias = 't' and v.alias = 'v'
+      from side t join side v using (n) where t.alias = 't' and v.alias = 'v' and not t.fixed
     union all
     select 't_as_k', string_agg(format('%s as k%s', said, n), ', ' order by n) from side where alias = 't'
     union all
@@ -525,5 +550,60 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     from names
 $$;
 comment on function catchword.key_names is 'what the names in the templates stand for that have to do with keys';
+
+-- Whoever reads or checks tables does so member by member, in the order of their schemas. One whose schema was dropped
+-- or has another name now is none any more: the next tick forgets it (`note_partitions`).
+create function catchword.members(p_collection text) returns setof catchword.collection
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select c.* from catchword.collection c where c.name = p_collection and c.schemas is null
+  union all
+  (select m.* from catchword.collection m
+    where m.member_of = p_collection
+      and exists (select from pg_class r join pg_namespace n on n.oid = r.relnamespace
+                   where r.oid = m.source and n.nspname = m.schema)
+    order by m.schema collate "C")
+$$;
+comment on function catchword.members
+  is 'the members of a collection over many schemas, by schema; of any other: the collection itself';
+
+create function catchword.whole_name(p_member catchword.collection) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(p_member.member_of, p_member.name)
+$$;
+comment on function catchword.whole_name is 'under which name a member, or a collection, has its jobs and records';
+
+-- What may stand before a table's name: tenant_* means every schema whose name begins so.
+create function catchword.schemas_of(p_name text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select (regexp_match(p_name, '^([a-z0-9_]*[*][a-z0-9_*]*)[.]'))[1]
+$$;
+comment on function catchword.schemas_of is 'the part of a name that means many schemas; null: it names one table';
+
+create function catchword.in_schema(p_text text, p_schemas text, p_schema text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select case when p_schema is null then p_text
+              else replace(p_text, p_schemas || '.', quote_ident(p_schema) || '.') end
+$$;
+comment on function catchword.in_schema is 'a name or a query with one schema in place of many';
+
+create function catchword.matching(p_table text) returns setof text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select n.nspname::text
+    from pg_namespace n
+   where n.nspname like replace(replace(catchword.schemas_of(p_table), '_', '\_'), '*', '%')
+     and n.nspname not in ('catchword', 'information_schema') and n.nspname not like 'pg\_%'
+     and exists (select from pg_class c
+                  where c.relnamespace = n.oid and c.relkind in ('r', 'p')
+                    and c.relname = (parse_ident(substr(p_table, length(catchword.schemas_of(p_table)) + 2)))[1])
+   order by n.nspname collate "C"
+$$;
+comment on function catchword.matching is 'the schemas that have this table, whose name begins with many schemas';
+
+-- The schema that a key, or a cursor, begins with.
+create function catchword.schema_in(p_key text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select replace(replace(split_part(p_key, '/', 1), '%2F', '/'), '%25', '%')
+$$;
+comment on function catchword.schema_in is 'the first part of a key, which is a schema where a collection has many';
 
 revoke execute on all functions in schema catchword from public;

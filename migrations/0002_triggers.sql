@@ -405,7 +405,8 @@ comment on function catchword.touch_row_template
 -- what Postgres keeps. The one that draws the number sorts behind the application's own.
 create function catchword.trigger_name(p_collection text, p_what text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
-  select format(case p_what when 'revision' then 'zzz_catchword_%s_%s' else 'catchword_%s_%s' end, p_collection, p_what)
+  select format(case p_what when 'revision' then 'zzz_catchword_%s_%s' else 'catchword_%s_%s' end,
+                split_part(p_collection, '$', 1), p_what)
 $$;
 comment on function catchword.trigger_name is 'the name of a trigger of a collection on its own table';
 
@@ -413,12 +414,15 @@ comment on function catchword.trigger_name is 'the name of a trigger of a collec
 --
 -- A setting can never fail a write: it is taken only where it looks right. After a transaction-local set_config a
 -- setting is ''. In a serializable transaction the queue is not read at all: what is read there can fail the commit.
+--
+-- A member of a collection, `note$3`, has triggers and functions of its own, and leaves its jobs under the name of the
+-- whole, `note`.
 create function catchword.trigger_names(
-  p_collection text, p_source regclass, p_key name[], p_revision text, p_watch text[], p_delay integer
+  p_collection text, p_source regclass, p_key name[], p_revision text, p_watch text[], p_delay integer, p_schema text
 ) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select catchword.key_names(p_key, catchword.key_types(p_source, p_key)) || jsonb_build_object(
-    'collection', quote_literal(p_collection),
+  select catchword.key_names(p_key, catchword.key_types(p_source, p_key), p_schema => p_schema) || jsonb_build_object(
+    'collection', quote_literal(split_part(p_collection, '$', 1)),
     'table', catchword.full_name(p_source),
     'revision', catchword.quoted(p_revision),
     'revision_function', format('catchword.%I', p_collection || '_revision'),
@@ -429,7 +433,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'updated_trigger', catchword.trigger_name(p_collection, 'updated'),
     'deleted_trigger', catchword.trigger_name(p_collection, 'deleted'),
     'truncated_trigger', catchword.trigger_name(p_collection, 'truncated'),
-    'counter', quote_literal('catchword.rows_' || p_collection),
+    'counter', quote_literal('catchword.rows_' || split_part(p_collection, '$', 1)),
     'row_enqueued', $v$case when counted > 1000 then to_timestamp(base) + counted * interval '1 microsecond'
               else now() end$v$,
     'row_priority', format('case when counted > 1000 then %s else %s end',
@@ -444,7 +448,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'traceparent', $v$nullif(left(current_setting('catchword.traceparent', true), 55), '')$v$,
     'read_committed', r.read_committed,
     'base', format('case when %s then catchword.bulk_base(%L, %s) else now() end',
-                   r.read_committed, p_collection, catchword.priority_part()),
+                   r.read_committed, split_part(p_collection, '$', 1), catchword.priority_part()),
     'spaced', $v$b.base + row_number() over () * interval '1 microsecond'$v$,
     'new_watched', w.new_watched,
     'old_watched', w.old_watched,
@@ -500,13 +504,15 @@ comment on function catchword.names_in is 'the names of a setting that is one na
 -- How a touch names the column that its rows are found by: never with a sign that means something in a touch's key.
 create function catchword.relation_of(p_column text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
-  select replace(replace(replace(replace(p_column, '%', '%25'), '=', '%3D'), '#', '%23'), '!', '%21')
+  select replace(replace(replace(replace(replace(
+           p_column, '%', '%25'), '=', '%3D'), '#', '%23'), '!', '%21'), '/', '%2F')
 $$;
 comment on function catchword.relation_of is 'a column''s name as it stands in the key of a touch';
 
 create function catchword.column_of(p_relation text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
-  select replace(replace(replace(replace(p_relation, '%21', '!'), '%23', '#'), '%3D', '='), '%25', '%')
+  select replace(replace(replace(replace(replace(
+           p_relation, '%2F', '/'), '%21', '!'), '%23', '#'), '%3D', '='), '%25', '%')
 $$;
 comment on function catchword.column_of is 'the column that the key of a touch names';
 
@@ -576,7 +582,9 @@ comment on function catchword.read_expression
 
 -- A query from values to keys, as Postgres writes it: every name with its schema, looked up by the caller's path once
 -- and never again. `$1` is then the text of the values in their own type; of several columns, a touch has a list.
-create function catchword.read_query(p_keys text, p_types text[], p_key_types text[], p_path text) returns text
+create function catchword.read_query(
+  p_keys text, p_types text[], p_key_types text[], p_path text, p_schema text
+) returns text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   statement constant text := format(
@@ -607,7 +615,7 @@ begin
   end if;
   body := regexp_replace(body, '^BEGIN ATOMIC\s+(.*);\s+END$', '\1');
   -- in the key's own types, by which keys are sorted and compared
-  body := format('select %s from (%s) as c (%s)',
+  body := format('select %s%s from (%s) as c (%s)', quote_literal(p_schema) || '::text, ',
                  (select string_agg(format('c.k%s::%s', n, t), ', ' order by n)
                     from unnest(p_key_types) with ordinality as types (t, n)), body,
                  (select string_agg('k' || n, ', ' order by n) from generate_subscripts(p_key_types, 1) as n));
@@ -618,6 +626,29 @@ begin
 end $$;
 comment on function catchword.read_query
   is 'a query from values to keys as Postgres writes it; refuses what is not one';
+
+create function catchword.entry_of(p_touch jsonb) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select left(md5((p_touch - 'watch')::text), 8)
+$$;
+comment on function catchword.entry_of is 'what an entry of touches is called in the key of a touch';
+
+-- Of a collection over many schemas: a related table is in each of them, or one that all members share. A change of
+-- a shared one may concern rows of all members, and only one of the members has its triggers.
+create function catchword.touches_in(p_touches jsonb, p_schemas text, p_schema text) returns jsonb
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(jsonb_agg(
+           case when p_schema is null then t
+                else t || jsonb_strip_nulls(jsonb_build_object(
+                       'table', catchword.in_schema(t ->> 'table', p_schemas, p_schema),
+                       'value', catchword.in_schema(t ->> 'value', p_schemas, p_schema),
+                       'keys', catchword.in_schema(t ->> 'keys', p_schemas, p_schema),
+                       'shared', case when catchword.schemas_of(t ->> 'table') is null then true end,
+                       'schema', p_schema,
+                       'entry', catchword.entry_of(t))) end order by n), '[]')
+    from jsonb_array_elements(p_touches) with ordinality as e (t, n)
+$$;
+comment on function catchword.touches_in is 'entries of touches as they are for one schema of many';
 
 -- What is made of an entry of `touches`, whose table is written out already.
 create function catchword.make_touch(p_source regclass, p_key name[], p_touch jsonb, p_path text) returns jsonb
@@ -645,14 +676,15 @@ begin
   type_names := array(select format_type(coalesce(catchword.element_type(t), t), -1)
                         from unnest(types) with ordinality as e (t, n) order by n);
   if p_touch ? 'keys' then
-    query := catchword.read_query(p_touch ->> 'keys', type_names, catchword.key_types(p_source, p_key), p_path);
+    query := catchword.read_query(p_touch ->> 'keys', type_names, catchword.key_types(p_source, p_key), p_path,
+                                  p_touch ->> 'schema');
   end if;
   return jsonb_strip_nulls(jsonb_build_object(
     'expressions', expressions, 'types', type_names, 'columns', columns, 'query', query,
     'elements', case when catchword.element_type(types[1]) is not null then true end,
     -- where rows cannot be found by one column alone
     'entry', case when query is not null or cardinality(names) > 1
-                  then left(md5((p_touch - 'watch')::text), 8) end,
+                  then coalesce(p_touch ->> 'entry', catchword.entry_of(p_touch)) end,
     'partitions', (select jsonb_agg(catchword.full_name(p.relid) order by p.level, catchword.full_name(p.relid))
                      from pg_partition_tree(related) as p
                     where (select relkind from pg_class where oid = related) = 'p')));
@@ -663,7 +695,7 @@ comment on function catchword.make_touch
 create function catchword.resolve_touches(p_source regclass, p_key name[], p_touches jsonb, p_path text) returns jsonb
 language sql set search_path = pg_catalog, pg_temp as $$
   select coalesce(jsonb_agg(touch || jsonb_strip_nulls(jsonb_build_object(
-                    'foreign_key', catchword.foreign_key(p_source, touch),
+                    'foreign_key', case when not touch ? 'shared' then catchword.foreign_key(p_source, touch) end,
                     'made', catchword.make_touch(p_source, p_key, touch, p_path))) order by n), '[]')
     from (select jsonb_set(t, '{table}', to_jsonb(catchword.full_name(catchword.named(t ->> 'table', p_path)))), n
             from jsonb_array_elements(p_touches) with ordinality as e (t, n)) as resolved (touch, n)
@@ -671,6 +703,22 @@ language sql set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.resolve_touches
   is 'the same touches, each with the full name of its table, the foreign key that leads there, and what is made of it';
+
+-- Whose triggers see a related table: of one that members share, those of the whole.
+create function catchword.touch_owner(p_collection text, p_touch jsonb) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select case when p_touch ? 'shared' then split_part(p_collection, '$', 1) else p_collection end
+$$;
+comment on function catchword.touch_owner is 'the name that the triggers of a related table have in theirs';
+
+-- How the key of a touch begins: with the schema, if only rows of one member are meant.
+create function catchword.relation_of_touch(p_touch jsonb) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select case when p_touch ? 'schema' and not p_touch ? 'shared'
+              then catchword.relation_of(p_touch ->> 'schema') || '/' else '' end
+         || coalesce('#' || (p_touch -> 'made' ->> 'entry'), catchword.relation_of(p_touch ->> 'row_column'))
+$$;
+comment on function catchword.relation_of_touch is 'the part of a touch''s key before the value';
 
 -- Of the touch with the number n, as `resolve_touches` wrote it.
 create function catchword.touch_names(p_names jsonb, p_collection text, p_touch jsonb, p_n bigint) returns jsonb
@@ -683,14 +731,14 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'emptied', quote_literal(format(
       'select array(select c.v from (select %s from %%I.%%I r%s) as c (v) where c.v is not null group by c.v)',
       replace(v.value, '%', '%%'), replace(v.elements, '%', '%%'))),
-    'touch_function', format('catchword.%I', p_collection || '_touch_' || p_n),
-    'insert_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_insert'),
-    'update_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_update'),
-    'delete_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_delete'),
-    'truncate_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_truncate'),
-    'touch', format('''touch'', %L, %L || c.v, %s, %s, %s', p_collection,
-                    coalesce('#' || (made ->> 'entry'), catchword.relation_of(p_touch ->> 'row_column')) || '=',
-                    p_names ->> 'live', p_names ->> 'tag', p_names ->> 'traceparent'),
+    'touch_function', format('catchword.%I', owner || '_touch_' || p_n),
+    'insert_trigger', seen_by || '_insert',
+    'update_trigger', seen_by || '_update',
+    'delete_trigger', seen_by || '_delete',
+    'truncate_trigger', seen_by || '_truncate',
+    'touch', format('''touch'', %L, %L || c.v, %s, %s, %s', split_part(p_collection, '$', 1),
+                    catchword.relation_of_touch(p_touch) || '=', p_names ->> 'live',
+                    p_names ->> 'tag', p_names ->> 'traceparent'),
     'insert_matters', not p_touch ? 'foreign_key',
     'is_watched', p_touch ? 'watch',
     'join_by_hash', case when p_touch ? 'watch' then 'set enable_nestloop = off' else '' end,
@@ -698,7 +746,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'same_as_old', coalesce(same.as_old || format(' and record_image_eq(row(%s), row(%s))', w.r, w.o), 'false'),
     'new_watched', w.new,
     'old_watched', w.old)
-    from (select p_touch -> 'made') as m (made),
+    from (select p_touch -> 'made', catchword.touch_owner(p_collection, p_touch),
+                 format('catchword_%s_%s', split_part(p_collection, '$', 1), p_n)) as m (made, owner, seen_by),
          lateral (
            select case when made ? 'elements' then 'e.v::text'
                        when jsonb_array_length(made -> 'expressions') = 1
@@ -758,11 +807,13 @@ comment on function catchword.touch_statements is 'the SQL for one related table
 
 create function catchword.attach_statements(
   p_collection text, p_source regclass, p_key name[], p_revision text, p_watch text[], p_touches jsonb, p_delay integer,
-  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
+  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path')),
+  p_schema text default null
 ) returns setof text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  names constant jsonb := catchword.trigger_names(p_collection, p_source, p_key, p_revision, p_watch, p_delay);
+  names constant jsonb := catchword.trigger_names(
+    p_collection, p_source, p_key, p_revision, p_watch, p_delay, p_schema);
   deleted constant jsonb := names || jsonb_build_object(
     'deleted_function', format('catchword.%I', p_collection || '_deleted'), 'rows', 'old_rows');
   truncated constant jsonb := names || catchword.truncated_names(p_collection, p_source, names);
@@ -815,11 +866,11 @@ begin
 
   -- nobody may hang these functions on a table of their own and forge jobs with them
   return next (
-    select format('revoke execute on function %s from public',
-                  string_agg(format('catchword.%I()', p_collection || suffix), ', '))
-      from unnest(array['_revision', '_inserted', '_updated', '_deleted', '_truncated']
-                  || array(select '_touch_' || n from generate_series(1, jsonb_array_length(touches)) as n)
-           ) as s (suffix));
+    select format('revoke execute on function %s from public', string_agg(format('catchword.%I()', name), ', '))
+      from unnest(array(select p_collection || '_' || what
+                          from unnest('{revision,inserted,updated,deleted,truncated}'::text[]) as what)
+                  || array(select catchword.touch_owner(p_collection, touch) || '_touch_' || n
+                             from jsonb_array_elements(touches) with ordinality as e (touch, n))) as s (name));
 end $$;
 comment on function catchword.attach_statements is 'the SQL that attaches a table, as text; attach runs it';
 

@@ -156,7 +156,7 @@ comment on function catchword.same_view
 create function catchword.note_view_changed(p_collection text) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
   update catchword.collection set filled_view = null
-   where name = p_collection and filled_view is not null
+   where p_collection in (name, member_of) and source is not null and filled_view is not null
      and not catchword.same_view(filled_view, catchword.view_digest(view))
 $$;
 comment on function catchword.note_view_changed
@@ -219,9 +219,8 @@ comment on function catchword.opaque is 'functions that a view calls and that ma
 -- Tables that are waived and that the view does not read (any more).
 create function catchword.needless(p_collection text) returns table (name text)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select u.name from catchword.collection c, unnest(c.unwatched) as u (name)
-   where c.name = p_collection
-     and not exists (select from unnest((select f.reads from catchword.view_facts(c.view) f)) as r (read)
+  select u.name from catchword.members(p_collection) c, unnest(c.unwatched) as u (name)
+   where not exists (select from unnest((select f.reads from catchword.view_facts(c.view) f)) as r (read)
                       where r.read = to_regclass(u.name))
    order by 1
 $$;

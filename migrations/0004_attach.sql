@@ -8,7 +8,7 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   found_name text;
 begin
-  if p_collection !~ '^[a-z][a-z0-9_]{0,39}$' then
+  if split_part(p_collection, '$', 1) !~ '^[a-z][a-z0-9_]{0,39}$' then
     perform catchword.refuse(format('%L cannot be the name of a collection', p_collection),
       'use a lower-case letter, then up to 39 letters, digits and underscores');
   end if;
@@ -171,7 +171,7 @@ declare
   other text;
   later record;
 begin
-  select name into other from catchword.collection
+  select split_part(name, '$', 1) into other from catchword.collection
    where source = p_source and revision_column = p_revision and name <> p_collection;
   if found then
     perform catchword.refuse(format('%s.%I is the revision of collection %s already', p_source, p_revision, other),
@@ -558,10 +558,11 @@ comment on function catchword.same_touches
 create function catchword.write_collection(p_now catchword.collection, p_kept boolean) returns void
 language sql set search_path = pg_catalog, pg_temp as $$
   insert into catchword.collection as c
-    (name, source, key_columns, key_types, revision_column, view, has_ids, floor, floor_view, filled_view,
-     watch, touches, unwatched, scopes, period, delay_seconds, definition)
-  select p_now.name, p_now.source, p_now.key_columns, catchword.key_types(p_now.source, p_now.key_columns),
-         p_now.revision_column, p_now.view, p_now.has_ids, nextval('catchword.revision'), digest.now, digest.now,
+    (name, member_of, schema, source, key_columns, key_types, revision_column, view, has_ids, floor, floor_view,
+     filled_view, watch, touches, unwatched, scopes, period, delay_seconds, definition)
+  select p_now.name, p_now.member_of, p_now.schema, p_now.source, p_now.key_columns,
+         catchword.key_types(p_now.source, p_now.key_columns), p_now.revision_column, p_now.view, p_now.has_ids,
+         nextval('catchword.revision'), digest.now, digest.now,
          p_now.watch, p_now.touches, p_now.unwatched, p_now.scopes, p_now.period, p_now.delay_seconds, p_now.definition
     from catchword.view_digest(p_now.view) as digest (now)
   on conflict (name) do update
@@ -625,11 +626,122 @@ begin
 end $$;
 comment on function catchword.complete_partitions is 'makes the triggers that Postgres does not make on new partitions';
 
+-- A table in many schemas is one collection: one queue, one index, and a member for each schema. What all members have
+-- in common is written down here as it was said; `attach` then makes the members, each in a transaction of its own.
+create function catchword.attach_whole(
+  p_collection text, p_table text, p_key name[], p_view text,
+  p_revision text default 'catchword_revision', p_watch text[] default '{}', p_touches jsonb default '[]',
+  p_delay integer default 60, p_scopes jsonb default '{}', p_period text default null, p_unwatched text[] default '{}'
+) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  first_schema constant text := (select m from catchword.matching(p_table) as m limit 1);
+  source constant regclass := to_regclass(
+    catchword.in_schema(p_table, catchword.schemas_of(p_table), first_schema));
+  view constant text := catchword.in_schema(p_view, catchword.schemas_of(p_table), first_schema);
+  types text[];
+begin
+  if source is null then
+    perform catchword.refuse(format('no schema has a table %s', p_table),
+      'create one with your own migrations first, or correct table = "…"');
+  elsif exists (select from catchword.collection where name = p_collection and schemas is null) then
+    perform catchword.refuse(format('collection %s is attached to one table', p_collection),
+      format('choose another name; or run: catchword detach %s, catchword migrate, catchword reindex %1$s --all',
+             p_collection));
+  elsif 'schema' = any(p_key) then
+    perform catchword.refuse('the key has a column schema, and the schema is a part of the key already',
+      'leave it out of key = […]');
+  end if;
+  perform catchword.check_key(source, p_key);
+  types := 'text'::text || catchword.key_types(source, p_key);
+  if exists (select from catchword.collection where name = p_collection and key_types <> types) then
+    perform catchword.refuse(format('the key of collection %s was of other types', p_collection),
+      format('run: catchword detach %s, catchword migrate, catchword reindex %1$s --all', p_collection));
+  end if;
+  insert into catchword.collection as c
+    (name, schemas, key_columns, key_types, revision_column, view, has_ids, floor, watch, touches, unwatched, scopes,
+     period, delay_seconds, definition)
+  values (p_collection, catchword.schemas_of(p_table), 'schema'::name || p_key, types, p_revision, p_view,
+          catchword.has_ids(view, p_key), nextval('catchword.revision'), p_watch, p_touches, p_unwatched, p_scopes,
+          p_period, p_delay, p_table)
+  on conflict (name) do update
+    set schemas = excluded.schemas, key_columns = excluded.key_columns, revision_column = excluded.revision_column,
+        view = excluded.view, watch = excluded.watch, touches = excluded.touches, unwatched = excluded.unwatched,
+        scopes = excluded.scopes, period = excluded.period, delay_seconds = excluded.delay_seconds,
+        definition = excluded.definition;
+  update catchword.collection set floor_view = floor where name = p_collection and floor_view is null;
+end $$;
+comment on function catchword.attach_whole is 'writes down a collection over many schemas; attach makes its members';
+
+create function catchword.member_name(p_collection text, p_schema text) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(
+    (select name from catchword.collection where member_of = p_collection and schema = p_schema),
+    format('%s$%s', p_collection,
+           (select coalesce(max(split_part(name, '$', 2)::integer), 0) + 1 from catchword.collection
+             where member_of = p_collection)))
+$$;
+comment on function catchword.member_name is 'the name of a member, or the next free one';
+
+-- One index holds the documents of all members, and one type reads all their keys.
+create function catchword.check_member(p_whole catchword.collection, p_source regclass, p_key name[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  types constant text[] := catchword.key_types(p_source, p_key);
+begin
+  if 'text'::text || types <> p_whole.key_types then
+    perform catchword.refuse(
+      format('the key of %s is of type %s, and in other schemas of type %s', p_source, array_to_string(types, ', '),
+             array_to_string(p_whole.key_types[2:], ', ')),
+      'give it the same type in every schema');
+  end if;
+end $$;
+comment on function catchword.check_member is 'refuses a table whose key is another one than in the other schemas';
+
+-- Members whose table is gone, is in another schema now, or is not meant any more. Their documents are found by an
+-- audit. Triggers that others share stay.
+create function catchword.forget_members(p_collection text, p_schemas text[] default null) returns text[]
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  m catchword.collection;
+  forgotten text[] := '{}';
+begin
+  for m in
+    select c.* from catchword.collection c
+      left join pg_class r on r.oid = c.source
+      left join pg_namespace n on n.oid = r.relnamespace
+     where c.member_of = p_collection
+       and (n.nspname is distinct from c.schema or c.schema <> all(p_schemas))
+     order by c.name
+  loop
+    perform catchword.drop_triggers(m.name);
+    -- a worker changes no table
+    if p_schemas is not null and exists (select from pg_class where oid = m.source) then
+      begin
+        execute format('alter table %s drop column if exists %I', m.source, m.revision_column);
+      exception when dependent_objects_still_exist then
+        -- its view uses it
+        null;
+      end;
+    end if;
+    delete from catchword.collection where name = m.name;
+    insert into catchword.journal (what, collection, detail) values ('detach', p_collection, 'schema ' || m.schema);
+    forgotten := forgotten || m.schema;
+  end loop;
+  if forgotten <> '{}' then
+    perform catchword.ask_audit(p_collection, false, 'schemas');
+  end if;
+  return forgotten;
+end $$;
+comment on function catchword.forget_members
+  is 'detaches the members whose table is gone; with a list of schemas, also those that are not in it';
+
 create function catchword.attach(
   p_collection text, p_source regclass, p_key name[], p_view text,
   p_revision text default 'catchword_revision', p_watch text[] default '{}', p_touches jsonb default '[]',
   p_delay integer default 60, p_scopes jsonb default '{}', p_period text default null, p_unwatched text[] default '{}',
-  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
+  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path')),
+  p_schema text default null
 ) returns text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -639,9 +751,21 @@ declare
   statement text;
   intact boolean;
   kept boolean;
+  whole catchword.collection;
+  touches jsonb := p_touches;
 begin
-  perform catchword.check_source(p_collection, p_source, p_key, p_revision, p_watch, p_touches, p_path);
   wanted.name := p_collection;
+  if p_schema is not null then
+    select * into strict whole from catchword.collection where name = p_collection;
+    wanted.name := catchword.member_name(p_collection, p_schema);
+    wanted.member_of := p_collection;
+    wanted.schema := p_schema;
+    touches := catchword.touches_in(p_touches, whole.schemas, p_schema);
+  end if;
+  perform catchword.check_source(wanted.name, p_source, p_key, p_revision, p_watch, touches, p_path);
+  if p_schema is not null then
+    perform catchword.check_member(whole, p_source, p_key);
+  end if;
   wanted.source := p_source;
   wanted.key_columns := p_key;
   wanted.revision_column := p_revision;
@@ -650,23 +774,25 @@ begin
   wanted.scopes := p_scopes;
   wanted.period := p_period;
   -- names are kept with their schema and quoted by Postgres: whoever reads them later may have another search_path
-  wanted.touches := catchword.resolve_touches(p_source, p_key, p_touches, p_path);
-  wanted.unwatched := catchword.check_unwatched(p_unwatched, p_path);
-  wanted.view := catchword.check_view(p_view, p_source, p_key, p_revision, p_path);
+  wanted.touches := catchword.resolve_touches(p_source, p_key, touches, p_path);
+  wanted.unwatched := catchword.check_unwatched(
+    array(select catchword.in_schema(u, whole.schemas, p_schema) from unnest(p_unwatched) as u), p_path);
+  wanted.view := catchword.check_view(
+    catchword.in_schema(p_view, whole.schemas, p_schema), p_source, p_key, p_revision, p_path);
   wanted.has_ids := catchword.has_ids(wanted.view, p_key);
   perform catchword.check_security(wanted);
   -- two at once: the second waits here and then finds nothing to do
   perform from catchword.turn where what = 'attach' for update;
   statements := array(select * from catchword.attach_statements(
-    p_collection, p_source, p_key, p_revision, p_watch, p_touches, p_delay, p_path));
+    wanted.name, p_source, p_key, p_revision, p_watch, touches, p_delay, p_path, p_schema));
   -- the column's own statements are not part of the digest: they are only there the first time
   wanted.definition := md5(array_to_string(
     array(select s from unnest(statements) s where s not like 'alter table%' and s not like 'comment on%'), ';'));
-  select * into before from catchword.collection where name = p_collection;
+  select * into before from catchword.collection where name = wanted.name;
   intact := before.name is not null and before.source = p_source
-    and not exists (select from catchword.broken_triggers(p_collection));
+    and not exists (select from catchword.broken_triggers(wanted.name));
 
-  if before.has_ids <> wanted.has_ids and before.targets <> '{}' then
+  if before.has_ids <> wanted.has_ids and coalesce(nullif(before.targets, '{}'), whole.targets) <> '{}' then
     perform catchword.refuse(
       format('the view %s has %s column id, and the documents of %s were written %s ids of their own', wanted.view,
              case when wanted.has_ids then 'a' else 'no' end, p_collection,
@@ -675,7 +801,7 @@ begin
              'collection another index, catchword migrate, catchword reindex %1$s --all', p_collection));
   end if;
   if intact then
-    perform catchword.note_partitions(p_collection);
+    perform catchword.note_partitions(wanted.name);
   end if;
   if intact and before.definition = wanted.definition and before.view = wanted.view then
     perform catchword.write_settings(wanted);
@@ -684,18 +810,26 @@ begin
 
   execute format('lock table %s in share row exclusive mode', p_source);
   if before.name is not null then
-    perform catchword.drop_triggers(p_collection);
+    perform catchword.drop_triggers(wanted.name);
   end if;
   foreach statement in array statements loop
     execute statement;
   end loop;
+  -- tables that members shared, and do not any more
+  perform catchword.drop_functions(format('^%s_touch_%s$', p_collection, e.n))
+     from generate_series(1, 99) as e (n)
+    where p_schema is not null and not coalesce(wanted.touches -> (e.n - 1) ? 'shared', false);
   -- triggers that were off, or another table: everything is stale
   kept := intact and catchword.same_documents(before, wanted);
   perform catchword.write_collection(wanted, kept);
   perform catchword.complete_partitions(wanted);
-  update catchword.collection set partitions = catchword.partitions_of(p_collection, p_source)
-   where name = p_collection;
+  update catchword.collection set partitions = catchword.partitions_of(wanted.name, p_source)
+   where name = wanted.name;
   insert into catchword.journal (what, collection, detail) values ('attach', p_collection, p_source::text);
+  -- rows that are there already
+  if p_schema is not null and before.name is null and whole.targets <> '{}' then
+    perform catchword.ask_audit(p_collection, false, 'schemas');
+  end if;
   return case when before.name is null then 'attached' when kept then 'changed'
               when intact then 'attached again' else 'repaired' end;
 end $$;
@@ -709,26 +843,33 @@ declare
   table_name text;
   new_floor bigint;
 begin
-  select catchword.full_name(source) into strict table_name from catchword.collection where name = p_collection;
-  execute format('lock table %s in share mode', table_name);
-  update catchword.collection set floor = nextval('catchword.revision'), floor_view = catchword.view_digest(view)
-   where name = p_collection returning floor into new_floor;
+  perform from catchword.collection where name = p_collection;
+  if not found then
+    raise exception 'there is no collection %', p_collection;
+  end if;
+  for table_name in select catchword.full_name(source) from catchword.members(p_collection) loop
+    execute format('lock table %s in share mode', table_name);
+  end loop;
+  new_floor := nextval('catchword.revision');
+  update catchword.collection
+     set floor = new_floor,
+         floor_view = case when source is null then new_floor::text else catchword.view_digest(view) end
+   where p_collection in (name, member_of);
   return new_floor;
 end $$;
 comment on function catchword.raise_floor
   is 'makes every document of a collection stale; reindex --all then writes them again';
 
 -- By function, so that triggers of touches that are no longer configured go too.
-create function catchword.drop_triggers(p_collection text) returns void
+create function catchword.drop_functions(p_names text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  ours constant text := '^' || p_collection || '_(revision|inserted|updated|deleted|truncated|touch_[0-9]+)$';
   t record;
 begin
   for t in
     select g.tgname, g.tgrelid::regclass as relation
       from pg_trigger g join pg_proc p on p.oid = g.tgfoid
-     where p.pronamespace = 'catchword'::regnamespace and not g.tgisinternal and p.proname ~ ours
+     where p.pronamespace = 'catchword'::regnamespace and not g.tgisinternal and p.proname ~ p_names
        -- one on a partition goes with the one that it was made from
        and g.tgparentid = 0
   loop
@@ -736,22 +877,38 @@ begin
   end loop;
   for t in
     select p.oid::regprocedure as function from pg_proc p
-     where p.pronamespace = 'catchword'::regnamespace and p.prorettype = 'trigger'::regtype and p.proname ~ ours
+     where p.pronamespace = 'catchword'::regnamespace and p.prorettype = 'trigger'::regtype and p.proname ~ p_names
   loop
     execute format('drop function %s', t.function);
   end loop;
 end $$;
+comment on function catchword.drop_functions is 'drops functions of triggers by their names, and the triggers first';
+
+create function catchword.drop_triggers(p_collection text) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+  -- of a whole those of its members too
+  select catchword.drop_functions(
+    '^' || replace(p_collection, '$', '[$]')
+    || case when position('$' in p_collection) = 0 then '([$][0-9]+)?' else '' end
+    || '_(revision|inserted|updated|deleted|truncated|touch_[0-9]+)$')
+$$;
 comment on function catchword.drop_triggers is 'drops the triggers of a collection and their functions';
 
 create function catchword.detach(p_collection text) returns text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   col catchword.collection;
+  m catchword.collection;
+  members catchword.collection[];
+  gone boolean := false;
+  stays text;
 begin
   select * into col from catchword.collection where name = p_collection;
   if not found then
     return 'not attached';
   end if;
+  members := array(select c from catchword.collection c
+                    where p_collection in (c.name, c.member_of) and c.schemas is null);
   perform catchword.drop_triggers(p_collection);
   delete from catchword.job where collection = p_collection;
   delete from catchword.dead_job where collection = p_collection;
@@ -759,17 +916,21 @@ begin
   delete from catchword.document_id where collection = p_collection;
   delete from catchword.pause where collection = p_collection;
   delete from catchword.collection where name = p_collection;
-  insert into catchword.journal (what, collection, detail) values ('detach', p_collection, col.source::text);
-  -- not to_regclass: since 16 it takes a number for a name, and the name of a dropped table is its number
-  if not exists (select from pg_catalog.pg_class where oid = col.source) then
-    return 'detached; its table was gone';
-  end if;
-  begin
-    execute format('alter table %s drop column if exists %I', col.source, col.revision_column);
-    return 'detached';
-  exception when dependent_objects_still_exist then
-    return format('detached; %s.%I stays, because a view uses it', col.source, col.revision_column);
-  end;
+  insert into catchword.journal (what, collection, detail)
+  values ('detach', p_collection, coalesce(col.source::text, col.definition));
+  foreach m in array members loop
+    -- not to_regclass: since 16 it takes a number for a name, and the name of a dropped table is its number
+    if not exists (select from pg_catalog.pg_class where oid = m.source) then
+      gone := true;
+      continue;
+    end if;
+    begin
+      execute format('alter table %s drop column if exists %I', m.source, m.revision_column);
+    exception when dependent_objects_still_exist then
+      stays := format('; %s.%I stays, because a view uses it', m.source, m.revision_column);
+    end;
+  end loop;
+  return 'detached' || coalesce(stays, case when gone then '; its table was gone' end, '');
 end $$;
 comment on function catchword.detach
   is 'undoes attach: triggers, jobs, dead letters, records and, if nothing uses it, the column';
@@ -782,26 +943,24 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   with wanted as (
     select c.source::oid as relation, catchword.trigger_name(c.name, t.what) as name, t.type,
            format('catchword.%I', c.name || '_' || t.what) as function
-      from catchword.collection c,
+      from catchword.members(p_collection) c,
            lateral (select catchword.is_partitioned(c.source)::integer) as r (for_each_row),
            lateral (values ('revision', 23), ('inserted', 4 + r.for_each_row), ('updated', 16 + r.for_each_row),
                            ('deleted', 8 + r.for_each_row), ('truncated', 34)) as t (what, type)
-     where c.name = p_collection
     union all
     -- one that is new gets it at the next tick
     select split_part(known, ':', 1)::oid, catchword.trigger_name(c.name, 'truncated'), 34,
            format('catchword.%I', c.name || '_truncated')
-      from catchword.collection c, unnest(c.partitions) as known
-     where c.name = p_collection
-       and split_part(known, ':', 1)::oid in (select t.relation from catchword.tree(c.source) t)
+      from catchword.members(p_collection) c, unnest(c.partitions) as known
+     where split_part(known, ':', 1)::oid in (select t.relation from catchword.tree(c.source) t)
     union all
     -- of a partitioned table those of a row, and what Postgres made of them for its partitions
-    select to_regclass(touch.value ->> 'table')::oid, 'catchword_' || c.name || '_' || touch.n || o.op,
+    select to_regclass(touch.value ->> 'table')::oid,
+           format('catchword_%s_%s%s', split_part(c.name, '$', 1), touch.n, o.op),
            o.type + case when touch.value -> 'made' ? 'partitions' and o.type <> 34 then 1 else 0 end,
-           format('catchword.%I', c.name || '_touch_' || touch.n)
-      from catchword.collection c, jsonb_array_elements(c.touches) with ordinality as touch (value, n),
+           format('catchword.%I', catchword.touch_owner(c.name, touch.value) || '_touch_' || touch.n)
+      from catchword.members(p_collection) c, jsonb_array_elements(c.touches) with ordinality as touch (value, n),
            (values ('_insert', 4), ('_update', 16), ('_delete', 8), ('_truncate', 34)) as o (op, type)
-     where c.name = p_collection
   )
   select case when r.oid is null then format('a table that trigger %s belongs to is gone', w.name)
               when t.oid is null then format('trigger %s on %s is missing', w.name, r.oid::regclass)
@@ -822,8 +981,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
    where t.tgenabled not in ('O', 'A')
   union all
   select format('trigger %I on %s fires after %s', later.name, c.source, later.ours)
-    from catchword.collection c cross join lateral catchword.later_triggers(c.source, c.name) as later
-   where c.name = p_collection
+    from catchword.members(p_collection) c cross join lateral catchword.later_triggers(c.source, c.name) as later
 $$;
 comment on function catchword.trigger_problems is 'what is wrong with the triggers of a collection';
 
@@ -834,14 +992,14 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
               then format('the key %s.%I is missing, and writes fail; correct key = "…"', c.source, k.name)
               else format('the key %s.%I is of type %s now, and was %s',
                           c.source, k.name, format_type(a.atttypid, null), k.type) end
-    from catchword.collection c join pg_class r on r.oid = c.source
+    from catchword.members(p_collection) c join pg_class r on r.oid = c.source
     cross join unnest(c.key_columns, c.key_types) as k (name, type)
     left join pg_attribute a on a.attrelid = c.source and a.attname = k.name
                             and a.attnum > 0 and not a.attisdropped
-   where c.name = p_collection and catchword.key_type(a.atttypid) is distinct from k.type
+   where catchword.key_type(a.atttypid) is distinct from k.type
   union all
   select format('the view %s does not return (%s, revision bigint, body)', c.view, wanted.columns)
-    from catchword.collection c
+    from catchword.members(p_collection) c
    cross join lateral (
      select string_agg(format('%s %s', said.name, k.type), ', ' order by k.n),
             bool_and(catchword.key_type(a.atttypid) is not distinct from k.type)
@@ -849,7 +1007,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
       cross join lateral (select case cardinality(c.key_columns) when 1 then 'key' else k.name end) as said (name)
        left join pg_attribute a on a.attrelid = to_regclass(c.view) and a.attname = said.name and not a.attisdropped
      ) as wanted (columns, are_there)
-   where c.name = p_collection and to_regclass(c.view) is not null
+   where to_regclass(c.view) is not null
      and not (wanted.are_there
               and (select count(*) from pg_attribute a
                     where a.attrelid = to_regclass(c.view) and a.attnum > 0 and not a.attisdropped
@@ -858,28 +1016,28 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   union all
   select format('the view %s has %s column id, and the documents were written %s ids of their own', c.view,
                 case when c.has_ids then 'no' else 'a' end, case when c.has_ids then 'with' else 'without' end)
-    from catchword.collection c
-   where c.name = p_collection and to_regclass(c.view) is not null
+    from catchword.members(p_collection) c
+   where to_regclass(c.view) is not null
      and c.has_ids <> catchword.has_ids(c.view, c.key_columns)
   union all
   select format('the column %s.%I is missing', c.source, c.revision_column)
-    from catchword.collection c join pg_class r on r.oid = c.source
-   where c.name = p_collection and not catchword.has_column(c.source, c.revision_column)
+    from catchword.members(p_collection) c join pg_class r on r.oid = c.source
+   where not catchword.has_column(c.source, c.revision_column)
   union all
   -- until then every update of it counts
   select format('the watched column %s.%I is missing', c.source, w.name)
-    from catchword.collection c join pg_class r on r.oid = c.source cross join unnest(c.watch) as w (name)
-   where c.name = p_collection and not catchword.has_column(c.source, w.name)
+    from catchword.members(p_collection) c join pg_class r on r.oid = c.source cross join unnest(c.watch) as w (name)
+   where not catchword.has_column(c.source, w.name)
   union all
   select format('the column %s.%I that touches name is missing', n.relation, n.name)
-    from catchword.collection c
+    from catchword.members(p_collection) c
    cross join jsonb_array_elements(c.touches) as t (touch)
    cross join lateral (select to_regclass(t.touch ->> 'table'),
                               jsonb_array_elements_text(t.touch -> 'made' -> 'columns')
                        union all select c.source, unnest(catchword.names_in(t.touch -> 'row_column'))
                        union all select to_regclass(t.touch ->> 'table'), jsonb_array_elements_text(t.touch -> 'watch')
                       ) as n (relation, name)
-   where c.name = p_collection and exists (select from pg_class r where r.oid = n.relation)
+   where exists (select from pg_class r where r.oid = n.relation)
      and not catchword.has_column(n.relation, n.name)
 $$;
 comment on function catchword.column_problems is 'what is wrong with the columns and the view of a collection';
@@ -899,11 +1057,10 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                           'run "alter table %2$s no inherit %1$s"', r.oid::regclass, below.name)
               else format('%1$s is unlogged now: a crash empties it without a trace; '
                           'run "alter table %1$s set logged"', r.oid::regclass) end
-    from (select c.source::oid from catchword.collection c where c.name = p_collection
+    from (select c.source::oid from catchword.members(p_collection) c
           union
           select to_regclass(touch.value ->> 'table')
-            from catchword.collection c, jsonb_array_elements(c.touches) as touch (value)
-           where c.name = p_collection) as w (relation)
+            from catchword.members(p_collection) c, jsonb_array_elements(c.touches) as touch (value)) as w (relation)
     join pg_class r on r.oid = w.relation
     left join lateral (select i.inhparent::regclass from pg_inherits i where i.inhrelid = r.oid order by 1 limit 1
                       ) as above (name) on true
@@ -914,19 +1071,19 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   select format('the partition %2$s of %1$s is %3$s; run "alter table %4$s detach partition %2$s"', c.source,
                 k.oid::regclass, case when k.relkind = 'r' then 'unlogged: a crash empties it without a trace'
                                       else 'not a plain table' end, i.inhparent::regclass)
-    from catchword.collection c
+    from catchword.members(p_collection) c
    cross join lateral catchword.tree(c.source) as t
     join pg_class k on k.oid = t.relation
     join pg_inherits i on i.inhrelid = k.oid
-   where c.name = p_collection and catchword.is_partitioned(c.source)
+   where catchword.is_partitioned(c.source)
      and (k.relkind not in ('r', 'p') or k.relpersistence <> 'p')
   union all
   -- while there was a foreign key, a new row of the related table could concern nobody, and its inserts are passed over
   select format('the foreign key from %s.%s to %s is gone, and new rows of %3$s are passed over', c.source,
                 (select string_agg(format('%I', name), ', ') from unnest(catchword.names_in(touch.value -> 'row_column')
                                                                         ) as name), touch.value ->> 'table')
-    from catchword.collection c, jsonb_array_elements(c.touches) as touch (value)
-   where c.name = p_collection and touch.value ? 'foreign_key'
+    from catchword.members(p_collection) c, jsonb_array_elements(c.touches) as touch (value)
+   where touch.value ? 'foreign_key'
      and case when exists (select from pg_constraint k
                             where k.conrelid = c.source and k.conname = touch.value ->> 'foreign_key'
                               and k.contype = 'f' and k.convalidated) then false
@@ -941,20 +1098,18 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   select format('the role %s, whose functions the triggers run, may not %s %s, and writes fail; '
                 'run first: grant %2$s on %3$s to %1$s',
                 quote_ident(pg_get_userbyid(p.proowner)), needed.privilege, needed.object)
-    from catchword.collection c
+    from catchword.members(p_collection) c
     join pg_proc p on p.oid = to_regprocedure(format('catchword.%I()', c.name || '_deleted'))
     cross join (values ('catchword.job', 'insert'), ('catchword.record', 'insert'), ('catchword.record', 'delete'),
                        ('catchword.record', 'select')) as needed (object, privilege)
-   where c.name = p_collection
-     and not has_table_privilege(p.proowner, to_regclass(needed.object)::oid, needed.privilege)
+   where not has_table_privilege(p.proowner, to_regclass(needed.object)::oid, needed.privilege)
   union all
   select format('the role %s, whose functions the triggers run, may not draw from catchword.revision, and writes fail; '
                 'run first: grant usage on sequence catchword.revision to %1$s',
                 quote_ident(pg_get_userbyid(p.proowner)))
-    from catchword.collection c
+    from catchword.members(p_collection) c
     join pg_proc p on p.oid = to_regprocedure(format('catchword.%I()', c.name || '_revision'))
-   where c.name = p_collection
-     and not (has_sequence_privilege(p.proowner, to_regclass('catchword.revision')::oid, 'usage')
+   where not (has_sequence_privilege(p.proowner, to_regclass('catchword.revision')::oid, 'usage')
               and has_schema_privilege(p.proowner, 'catchword', 'usage'))
 $$;
 comment on function catchword.right_problems is 'which rights the owner of a collection''s triggers lacks';

@@ -2,11 +2,14 @@
 -- needs no right on the application's tables but to read them. Nobody may call them until grants.sql says so.
 
 -- For templates that read the table of a collection: see `fill` in 0002_triggers.sql.
--- `{rows}` is where its rows are read. `p_array`: see `key_names`.
+-- `{rows}` is where its rows are read. `p_array`: see `key_names`. Tables are read member by member; of a collection
+-- over many schemas there are only the names that have to do with keys.
 create function catchword.names_of(p_collection catchword.collection, p_array text default 'text[]') returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select catchword.key_names(p_collection.key_columns, p_collection.key_types, p_array) || jsonb_build_object(
-    'collection', quote_literal(p_collection.name),
+  select catchword.key_names(p_collection.key_columns, p_collection.key_types, p_array, p_collection.schema)
+         || jsonb_build_object(
+    'collection', quote_literal(catchword.whole_name(p_collection)),
+    'member', quote_literal(p_collection.name),
     'table', catchword.full_name(p_collection.source),
     'rows', catchword.rows_in(p_collection.source),
     'view', p_collection.view,
@@ -93,6 +96,32 @@ begin
 end $$;
 comment on function catchword.schedule is 'schedules keys by hand, from any language';
 
+create function catchword.members_at(p_collection text, p_keys text[]) returns setof catchword.collection
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select m.* from catchword.members(p_collection) as m
+   where m.schema is null or m.schema in (select catchword.schema_in(k) from unnest(p_keys) as k)
+$$;
+comment on function catchword.members_at is 'the members that these keys belong to; or the collection itself';
+
+-- What cannot be a key has no row.
+create function catchword.rows_at(p_collection text, p_keys text[]) returns table (key text, revision bigint)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  col catchword.collection;
+  m catchword.collection;
+  fit text[];
+begin
+  select * into strict col from catchword.collection where name = p_collection;
+  execute catchword.fill('select array(select k from unnest($1) as k where {fits k})', catchword.names_of(col))
+    into fit using p_keys;
+  for m in select * from catchword.members_at(p_collection, fit) loop
+    return query execute catchword.fill(
+      'select {t_key}, greatest(coalesce(t.{revision}, 0), $2) from {rows} t where {t_at $1}', catchword.names_of(m))
+      using fit, m.floor;
+  end loop;
+end $$;
+comment on function catchword.rows_at is 'of these keys, those that have a row, and its number or the floor';
+
 -- A new number for rows, without writing to them: a trigger of the table would fire, and it is not ours. A row is
 -- locked, a number is drawn under that lock, and the number is recorded: whoever writes the row later draws a higher
 -- one. Rows are locked in the order of their keys; one that somebody else holds is passed over, and the caller meets
@@ -100,21 +129,24 @@ comment on function catchword.schedule is 'schedules keys by hand, from any lang
 create function catchword.draw(p_collection text, p_keys text[]) returns text[]
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  col catchword.collection;
-  locked_keys text[];
+  m catchword.collection;
+  locked_here text[];
+  locked_keys text[] := '{}';
 begin
-  select * into strict col from catchword.collection where name = p_collection;
-  begin
-    execute catchword.fill($t$
-      select array(select locked.key from (
-        select {t_key} as key from {rows} t
-         where {t_at $1}
-         order by {t_columns} for no key update skip locked) as locked)$t$, catchword.names_of(col))
-      into locked_keys using p_keys;
-  exception when serialization_failure then
-    -- a row has just moved to another partition, and cannot be followed there: the caller meets it again too
-    return '{}';
-  end;
+  for m in select * from catchword.members_at(p_collection, p_keys) loop
+    begin
+      execute catchword.fill($t$
+        select array(select locked.key from (
+          select {t_key} as key from {rows} t
+           where {t_at $1}
+           order by {t_columns} for no key update skip locked) as locked)$t$, catchword.names_of(m))
+        into locked_here using p_keys;
+      locked_keys := locked_keys || locked_here;
+    exception when serialization_failure then
+      -- a row has just moved to another partition, and cannot be followed there: the caller meets it again too
+      null;
+    end;
+  end loop;
   -- whatever is recorded by now lies below the numbers that are drawn next
   delete from catchword.record r using (
     select o.key, o.revision from catchword.record o
@@ -140,18 +172,9 @@ comment on function catchword.touch
   is 'gives rows a new version, and a job each; returns the keys of those that it could lock';
 
 create function catchword.rows_of(p_collection text, p_keys text[]) returns text[]
-language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  col catchword.collection;
-  found_keys text[];
-begin
-  select * into strict col from catchword.collection where name = p_collection;
-  execute catchword.fill(
-    'select array(select {t_key} from {rows} t where {t_at $1})',
-    catchword.names_of(col))
-    into found_keys using p_keys;
-  return found_keys;
-end $$;
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select array(select key from catchword.rows_at(p_collection, p_keys))
+$$;
 comment on function catchword.rows_of is 'of these keys, those that have a row';
 
 -- Rows that could not be locked are touched in a moment, each by a job of its own.
@@ -174,7 +197,9 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if p_collection is null or p_row_column is null or p_value is null then
     return false;
-  elsif to_regprocedure(format('catchword.%I()', p_collection || '_inserted')) is null then
+  elsif to_regprocedure(format('catchword.%I()', p_collection || '_inserted')) is null
+        and not exists (select from pg_proc where proname > p_collection || '$' and proname < p_collection || '%'
+                                              and pronamespace = 'catchword'::regnamespace) then
     raise warning 'catchword.touch_later: there is no collection %, and nothing was scheduled', p_collection;
     return false;
   end if;
@@ -200,13 +225,16 @@ comment on function catchword.touch_later(text, text, anyelement) is 'the same f
 -- as an entry of `touches` says (#). `$1` are the values, as text. Nobody knows any more: null.
 create function catchword.names_of_touch(p_collection catchword.collection, p_relation text) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  with entry (touch, made) as (
-    select t, t -> 'made' from jsonb_array_elements(p_collection.touches) as t
-     where p_relation like '#%' and t -> 'made' ->> 'entry' = substr(p_relation, 2) limit 1
+  with said (relation) as (
+    select regexp_replace(p_relation, '^[^!/]*/', '')
+  ),
+  entry (touch, made) as (
+    select t, t -> 'made' from said, jsonb_array_elements(p_collection.touches) as t
+     where relation like '#%' and t -> 'made' ->> 'entry' = substr(relation, 2) limit 1
   ),
   columns (name, n, type, element) as (
     select catchword.quoted(a.attname), wanted.n, a.atttypid, catchword.element_type(a.atttypid)
-      from (select catchword.column_of(p_relation), 1 where p_relation not like '#%' and p_relation not like '!%'
+      from (select catchword.column_of(relation), 1 from said where relation not like '#%' and relation not like '!%'
             union all
             select c.name, c.n
               from entry, unnest(catchword.names_in(touch -> 'row_column')) with ordinality as c (name, n)
@@ -233,19 +261,52 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
            'refers', coalesce(found.refers, 'false'),
            'query', coalesce(entry.made ->> 'query', ''),
            'k_names', (select string_agg('k' || n, ', ' order by n)
-                         from generate_subscripts(p_collection.key_columns, 1) as n))
+                         from generate_series(1, cardinality(p_collection.key_columns)
+                                                 + (p_collection.schema is not null)::integer) as n))
     from (values (1)) as one (row) left join entry on true left join found on found.refers is not null
    where found.refers is not null or entry.made ? 'query'
 $$;
 comment on function catchword.names_of_touch
   is 'what the names in a template stand for, of rows that refer to a related table; null: nobody knows which rows';
 
+-- The members that a touch means: the one whose schema its key begins with, or all.
+create function catchword.members_of_touch(p_collection text, p_relation text) returns setof catchword.collection
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select m.* from catchword.members(p_collection) as m
+   where m.schema is null or p_relation ~ '^(!|[^/]*$)'
+      or m.schema = catchword.column_of(split_part(p_relation, '/', 1))
+$$;
+comment on function catchword.members_of_touch is 'the members that have the rows of a touch; or the collection itself';
+
+-- A walk over many schemas goes from one to the next. Its cursor is the last key, or a schema with nothing behind the
+-- slash: then that one begins.
+create function catchword.behind_in(p_member catchword.collection, p_cursor text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select case when p_member.schema is null then p_cursor
+              when catchword.schema_in(p_cursor) = p_member.schema and p_cursor not like '%/' then p_cursor end
+$$;
+comment on function catchword.behind_in is 'the cursor of a walk within one member; null: from its beginning';
+
+create function catchword.members_behind(p_collection text, p_cursor text) returns setof catchword.collection
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select m.* from catchword.members(p_collection) as m
+   where m.schema is null or p_cursor is null or m.schema >= catchword.schema_in(p_cursor) collate "C"
+$$;
+comment on function catchword.members_behind
+  is 'the members that a walk has still to come to; or the collection itself';
+
+create function catchword.beginning_of(p_member catchword.collection) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select replace(replace(p_member.schema, '%', '%25'), '/', '%2F') || '/'
+$$;
+comment on function catchword.beginning_of is 'the cursor of a walk that comes to a member next';
+
 -- For an audit: what an open touch will come to. One that fails looks at nobody soon, and one that has come past a key
 -- does not come back.
 create function catchword.touched_soon(p_collection text, p_keys text[]) returns text[]
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  col catchword.collection;
+  m catchword.collection;
   open_touches record;
   names jsonb;
   reached text[];
@@ -254,14 +315,14 @@ begin
   if p_keys = '{}' then
     return '{}';
   end if;
-  select * into strict col from catchword.collection where name = p_collection;
   for open_touches in
     select split_part(key, '=', 1) as relation, nullif(substr(cursor, 2), '') as behind,
            array_agg(distinct substr(key, position('=' in key) + 1)) as related_values
       from catchword.job where name = 'touch' and collection = p_collection and attempts = 0 group by 1, 2
   loop
-    names := catchword.names_of_touch(col, open_touches.relation);
-    if names is not null then
+    for m in select * from catchword.members_of_touch(p_collection, open_touches.relation) loop
+      names := catchword.names_of_touch(m, open_touches.relation);
+      continue when names is null or catchword.schema_in(open_touches.behind) > m.schema collate "C";
       execute catchword.fill(case when names ->> 'query' = '' then $t$
         select array(
           select {t_key} from {rows} t
@@ -269,9 +330,10 @@ begin
         select array(
           select distinct {k_key} from ({query}) as k ({k_names})
            where {k_at $2} and ($3 is null or {k_after $3}))$t$ end, names)
-        into reached using open_touches.related_values, p_keys, open_touches.behind;
+        into reached
+        using open_touches.related_values, p_keys, catchword.behind_in(m, open_touches.behind);
       all_reached := all_reached || reached;
-    end if;
+    end loop;
   end loop;
   return all_reached;
 exception when data_exception or syntax_error_or_access_rule_violation then
@@ -326,13 +388,13 @@ begin
   if p_relation like '!%' then
     raise exception 'a change of % could not be followed (%), so documents may be old that show it: correct touches or '
       'the row, then run: catchword reindex % --all --anew',
-      substr(p_relation, 2), array_to_string(p_values, '; '), p_collection.name;
-  elsif p_relation like '#%' then
+      substr(p_relation, 2), array_to_string(p_values, '; '), catchword.whole_name(p_collection);
+  elsif p_relation ~ '^([^/]*/)?#' then
     raise exception 'the entry of touches that this change belongs to is gone, so documents may be old that show it: '
-      'run: catchword reindex % --all --anew', p_collection.name;
+      'run: catchword reindex % --all --anew', catchword.whole_name(p_collection);
   end if;
   raise exception 'table % has no column %', catchword.full_name(p_collection.source),
-    catchword.column_of(p_relation);
+    catchword.column_of(regexp_replace(p_relation, '^[^/]*/', ''));
 end $$;
 comment on function catchword.refuse_relation is 'raises an error that says why the rows of a touch cannot be found';
 
@@ -368,7 +430,7 @@ begin
       into page using p_values, p_behind, p_rows + 1;
     last_key := case when cardinality(page) > p_rows then page[p_rows] end;
     -- it may know keys that have no row
-    found_keys := catchword.rows_of(p_collection.name, page[1:p_rows]);
+    found_keys := catchword.rows_of(catchword.whole_name(p_collection), page[1:p_rows]);
   elsif p_walked then
     execute catchword.fill($t$
       select array_agg(page.key order by page.n) filter (where page.refers), (array_agg(page.key order by page.n))[$3]
@@ -391,6 +453,42 @@ begin
 end $$;
 comment on function catchword.find_touched is 'rows that refer to these values; last_key is null: there are no more';
 
+-- A few members in one step: each that is read stays locked until its end.
+create function catchword.find_touched_in_all(
+  p_collection text, p_relation text, p_values text[], p_walked boolean, p_behind text, p_rows integer,
+  out found_keys text[], out last_key text
+)
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  m catchword.collection;
+  here record;
+  seen integer := 0;
+begin
+  found_keys := '{}';
+  for m in
+    select t.* from catchword.members_of_touch(p_collection, p_relation) as t
+     where exists (select from catchword.members_behind(p_collection, p_behind) as b where b.name = t.name)
+       -- a touch of one row names its member
+       and (p_relation <> '' or t.schema is null
+            or t.schema in (select catchword.schema_in(v) from unnest(p_values) as v))
+  loop
+    if seen = 20 or seen > 0 and cardinality(found_keys) >= p_rows then
+      last_key := catchword.beginning_of(m);
+      return;
+    end if;
+    select * into here from catchword.find_touched(
+      m, p_relation, p_values, p_walked, catchword.behind_in(m, p_behind), p_rows);
+    found_keys := found_keys || here.found_keys;
+    if here.last_key is not null then
+      last_key := here.last_key;
+      return;
+    end if;
+    seen := seen + 1;
+  end loop;
+end $$;
+comment on function catchword.find_touched_in_all
+  is 'rows of a collection, or of some of its members, that refer to these values; last_key is null: there are no more';
+
 -- For migrate and doctor: how Postgres would find the rows of each entry if reading whole tables were the last thing to
 -- do. An index that serves it is then in the plan, however few rows there are.
 create function catchword.touch_plans(p_collection text)
@@ -401,14 +499,15 @@ declare
   entry jsonb;
   names jsonb;
 begin
-  select * into strict col from catchword.collection where name = p_collection;
+  -- the members are alike, and the largest shows most
+  select m.* into strict col from catchword.members(p_collection) as m
+   order by catchword.about_rows(m.source) desc, m.name limit 1;
   for entry in select t from jsonb_array_elements(col.touches) as t loop
     related := entry ->> 'table';
     found_by := coalesce(
       entry ->> 'keys',
       (select string_agg(format('%I', name), ', ') from unnest(catchword.names_in(entry -> 'row_column')) as name));
-    names := catchword.names_of_touch(
-      col, coalesce('#' || (entry -> 'made' ->> 'entry'), catchword.relation_of(entry ->> 'row_column')));
+    names := catchword.names_of_touch(col, catchword.relation_of_touch(entry));
     remedy := case
       when entry ? 'keys' then 'give the tables that it reads an index for that'
       else format('run: create index concurrently on %s %s(%s)', catchword.full_name(col.source),
@@ -494,7 +593,6 @@ create function catchword.expand_touches(
 )
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  col catchword.collection;
   claimed record;
   walked boolean;
   behind text;
@@ -503,7 +601,6 @@ declare
   problem text;
 begin
   jobs := 0; touched := 0;
-  select * into strict col from catchword.collection where name = p_collection;
   select * into claimed from catchword.claim_touches(p_collection);
   if claimed.ids is null then
     -- why one waits that was tried, if there is one
@@ -517,7 +614,8 @@ begin
 
   begin
     select * into rows
-      from catchword.find_touched(col, claimed.relation, claimed.related_values, walked, behind, p_rows);
+      from catchword.find_touched_in_all(
+        p_collection, claimed.relation, claimed.related_values, walked, behind, p_rows);
     if rows.last_key is not null and jobs > 1 and not walked then
       -- too many together: each alone from here on
       update catchword.job set cursor = '=' where id = any(claimed.ids);
@@ -581,21 +679,16 @@ comment on function catchword.name_documents
 create function catchword.record_gone(p_collection text, p_keys text[]) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  col catchword.collection;
   gone_keys text[];
   numbers bigint[];
   recorded bigint;
 begin
-  select * into strict col from catchword.collection where name = p_collection;
   select array_agg(k), array_agg(nextval('catchword.revision') + 1) into gone_keys, numbers
     from (select distinct unnest(p_keys)) as gone (k);
-  execute catchword.fill($t$
-    insert into catchword.record (collection, key, revision)
-    select {collection}, gone.key, gone.revision
-      from (select g.key, g.revision, case when {fits g.key} then g.key end as fit
-              from unnest($1, $2) as g (key, revision)) as gone
-     where not exists (select from {rows} t where {t_is gone.fit})$t$, catchword.names_of(col))
-    using gone_keys, numbers;
+  insert into catchword.record (collection, key, revision)
+  select p_collection, gone.key, gone.revision
+    from unnest(gone_keys, numbers) as gone (key, revision)
+   where gone.key not in (select key from catchword.rows_at(p_collection, gone_keys));
   get diagnostics recorded = row_count;
   return recorded;
 end $$;

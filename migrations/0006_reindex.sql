@@ -47,32 +47,44 @@ declare
   att pg_attribute;
 begin
   select * into att from pg_attribute
-   where attrelid = p_collection.source and attname = p_column and attnum > 0 and not attisdropped;
+   where attrelid = (select m.source from catchword.members(p_collection.name) as m limit 1)
+     and attname = p_column and attnum > 0 and not attisdropped;
   if not found then
-    perform catchword.refuse(format('table %s has no column %L any more', p_collection.source, p_column),
+    perform catchword.refuse(
+      format('table %s has no column %L any more', coalesce(p_collection.source::text, p_collection.definition),
+             p_column),
       'correct the configuration, then run: catchword migrate');
   end if;
   return att;
 end $$;
 comment on function catchword.reindex_column is 'the column that a scope or a period names; refuses one that is gone';
 
--- It returns the key's text, and k1, k2, … to sort by. $1 value, $2 from, $3 to, $4 keys, $5 cursor
-create function catchword.reindex_query(r catchword.reindex) returns text
+create function catchword.of_schema(p_member catchword.collection, p_key text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select case when p_member.schema is null then ''
+              else format(' and starts_with(%s, %L)', p_key, catchword.beginning_of(p_member)) end
+$$;
+comment on function catchword.of_schema is 'the condition in SQL under which a key is one of a member''s';
+
+-- Of a collection, or of one member. It returns the key's text, and k1, k2, … to sort by. $1 value, $2 from, $3 to,
+-- $4 keys, $5 cursor
+create function catchword.reindex_query(r catchword.reindex, col catchword.collection) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
-  col catchword.collection;
-  names jsonb;
+  names constant jsonb := catchword.names_of(col);
   att pg_attribute;
   conditions text := '';
 begin
-  select * into strict col from catchword.collection where name = r.collection;
-  names := catchword.names_of(col);
   if r.keys is not null and r.hidden then
     -- keys named one by one are taken as they are, also where the row is gone
     return catchword.fill('select k.* from (select given.key, {values_of given.key} from unnest($4) as given (key)) as k
-                            where ($5 is null or {k_after $5})', names);
+                            where ($5 is null or {k_after $5})', names)
+           || catchword.of_schema(col, 'k.key');
   end if;
-  if r.scope is not null then
+  if r.scope = 'schema' and col.schema is not null then
+    -- the member itself
+    null;
+  elsif r.scope is not null then
     -- a column that is gone must not mean "no condition", which would be everything
     att := catchword.reindex_column(col, col.scopes ->> r.scope);
     -- -1 and not null: a null would make "character" of char(20), and that cuts the value to its first letter
@@ -90,7 +102,7 @@ begin
   end if;
   if not r.hidden then
     conditions := conditions || catchword.fill(' and exists (select from {view} v where {t_is_v})', names);
-  elsif r.scope is null and r.period_from is null then
+  elsif (r.scope is null or r.scope = 'schema' and col.schema is not null) and r.period_from is null then
     -- everything: also what is recorded, since a restore can leave the document of a deleted row alive
     return catchword.fill($t$
       select {t_key} as key, {t_as_k} from {rows} t where ($5 is null or {t_after $5})
@@ -100,12 +112,57 @@ begin
                 from (select case when {fits r.key} then r.key end as key
                         from catchword.record r where r.collection = {collection} offset 0) as d
                where d.key is not null) as k
-       where ($5 is null or {k_after $5})$t$, names);
+       where ($5 is null or {k_after $5})$t$, names) || catchword.of_schema(col, 'k.key');
   end if;
   return catchword.fill(
     'select {t_key} as key, {t_as_k} from {rows} t where ($5 is null or {t_after $5})', names) || conditions;
 end $$;
 comment on function catchword.reindex_query is 'the query for the keys of a reindex';
+
+-- Keys that are named one by one are taken as they are: their schema may be gone.
+create function catchword.reindex_members(r catchword.reindex) returns setof catchword.collection
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select c.* from catchword.collection c where c.name = r.collection and r.keys is not null and r.hidden
+  union all
+  (select m.* from catchword.members_behind(r.collection, r.cursor) as m
+    where (r.keys is null or not r.hidden)
+      and (r.scope is distinct from 'schema' or m.schema is null or m.schema = r.value)
+    order by m.schema collate "C")
+$$;
+comment on function catchword.reindex_members is 'the members that a reindex has still to come to; or the collection';
+
+-- The next keys, of a few members at most: each that is read stays locked until the end. next_cursor is null: these are
+-- the last.
+create function catchword.reindex_keys(r catchword.reindex, p_limit integer, out keys text[], out next_cursor text)
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  m catchword.collection;
+  here text[];
+  seen integer := 0;
+begin
+  keys := '{}';
+  for m in select * from catchword.reindex_members(r) loop
+    if seen = 20 or cardinality(keys) >= p_limit then
+      next_cursor := catchword.beginning_of(m);
+      return;
+    end if;
+    -- in the order of the key's own type, which the cursor goes by: as text, 10 comes before 9
+    execute format('select array(select picked.key from (%1$s order by %2$s limit $6) as picked order by %2$s)',
+                   catchword.reindex_query(r, m),
+                   (select string_agg('k' || n, ', ' order by n)
+                      from generate_series(1, cardinality(m.key_columns) + (m.schema is not null)::integer) as n))
+      into here
+      using r.value, r.period_from, r.period_to, r.keys, catchword.behind_in(m, r.cursor), p_limit - cardinality(keys);
+    keys := keys || here;
+    if cardinality(keys) >= p_limit then
+      next_cursor := keys[cardinality(keys)];
+      return;
+    end if;
+    seen := seen + 1;
+  end loop;
+end $$;
+comment on function catchword.reindex_keys
+  is 'the next keys of a reindex, and where to go on; next_cursor is null: these are the last';
 
 create function catchword.check_reindex(
   p_collection text, p_scope text, p_value text, p_from timestamptz, p_to timestamptz, p_keys text[]
@@ -121,7 +178,7 @@ begin
                'attach one: catchword migrate'));
   elsif num_nonnulls(p_scope, coalesce(p_from, p_to), p_keys) > 1 then
     perform catchword.refuse('one scope, one period or one list of keys at a time', 'make several reindexes of it');
-  elsif p_scope is not null and not col.scopes ? p_scope then
+  elsif p_scope is not null and not col.scopes ? p_scope and (p_scope <> 'schema' or col.schemas is null) then
     perform catchword.refuse(format('collection %s has no scope %L', p_collection, p_scope),
       coalesce('it has ' || (select string_agg(s, ', ' order by s) from jsonb_object_keys(col.scopes) s), 'it has none')
       || '; a new one is written into the configuration, scopes = { user = "userid" }, and then: catchword migrate');
@@ -142,9 +199,18 @@ comment on function catchword.check_reindex is 'refuses what cannot be asked for
 create function catchword.check_scope(p_collection catchword.collection, p_scope text, p_value text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  att constant pg_attribute := catchword.reindex_column(p_collection, p_collection.scopes ->> p_scope);
-  type_name constant text := format_type(att.atttypid, -1);
+  att pg_attribute;
+  type_name text;
 begin
+  if p_scope = 'schema' and p_collection.schemas is not null then
+    if not exists (select from catchword.members(p_collection.name) as m where m.schema = p_value) then
+      perform catchword.refuse(format('collection %s has no schema %s', p_collection.name, p_value),
+        'if it is new, run: catchword migrate');
+    end if;
+    return;
+  end if;
+  att := catchword.reindex_column(p_collection, p_collection.scopes ->> p_scope);
+  type_name := format_type(att.atttypid, -1);
   execute format('select $1::%s', type_name) using p_value;
 exception when data_exception then
   perform catchword.refuse(
@@ -235,11 +301,16 @@ create function catchword.reindex_count(p_id bigint) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   r catchword.reindex;
-  counted bigint;
+  m catchword.collection;
+  here bigint;
+  counted bigint := 0;
 begin
   select * into strict r from catchword.reindex where id = p_id;
-  execute format('select count(*) from (%s) as picked', catchword.reindex_query(r))
-    into counted using r.value, r.period_from, r.period_to, r.keys, r.cursor;
+  for m in select * from catchword.reindex_members(r) loop
+    execute format('select count(*) from (%s) as picked', catchword.reindex_query(r, m))
+      into here using r.value, r.period_from, r.period_to, r.keys, catchword.behind_in(m, r.cursor);
+    counted := counted + here;
+  end loop;
   return counted;
 end $$;
 comment on function catchword.reindex_count is 'how many keys a reindex still has to schedule';
@@ -249,6 +320,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   r catchword.reindex;
   picked_keys text[];
+  goes_on text;
   picked bigint;
 begin
   if p_limit is null or p_limit < 1 then
@@ -262,13 +334,7 @@ begin
   elsif r.finished_at is not null then
     return 0;
   end if;
-  -- in the order of the key's own type, which the cursor goes by: as text, 10 comes before 9
-  execute format('select array(select picked.key from (%1$s order by %2$s limit $6) as picked order by %2$s)',
-                 catchword.reindex_query(r),
-                 (select string_agg('k' || n, ', ' order by n)
-                    from catchword.collection c, generate_subscripts(c.key_columns, 1) as n
-                   where c.name = r.collection))
-    into picked_keys using r.value, r.period_from, r.period_to, r.keys, r.cursor, p_limit;
+  select k.keys, k.next_cursor into picked_keys, goes_on from catchword.reindex_keys(r, p_limit) as k;
   picked := cardinality(picked_keys);
   if r.anew and r.priority < catchword.priority_whole() then
     -- a row that somebody holds is given its number in a moment
@@ -280,13 +346,18 @@ begin
   select r.collection, k, r.base + (r.scheduled + n) * interval '1 microsecond', r.priority, r.tag
     from unnest(picked_keys) with ordinality as t (k, n) order by n;
   update catchword.reindex
-     set scheduled = scheduled + picked, cursor = coalesce(picked_keys[picked], cursor),
-         finished_at = case when picked < p_limit then now() end
+     set scheduled = scheduled + picked, cursor = coalesce(goes_on, picked_keys[picked], cursor),
+         finished_at = case when goes_on is null then now() end
    where id = p_id;
-  if picked < p_limit then
+  if goes_on is null then
     -- every document is now at the floor at least, or has a job: none is left of an older definition of the view
     update catchword.collection set filled_view = r.view
-     where name = r.collection and r.view is not null and filled_view is distinct from r.view;
+     where name = r.collection and source is not null and r.view is not null and filled_view is distinct from r.view;
+    -- of members, unless the floor was raised again meanwhile
+    update catchword.collection m set filled_view = m.floor_view
+      from catchword.collection w
+     where w.name = r.collection and w.floor_view = r.view and m.member_of = w.name
+       and m.filled_view is distinct from m.floor_view;
     insert into catchword.journal (who, what, collection, detail, count)
     values (r.started_by, 'reindex', r.collection,
             concat_ws(' ', r.tag, r.value, case when r.anew then 'anew' end), r.scheduled + picked);
@@ -294,7 +365,7 @@ begin
   return picked;
 end $$;
 comment on function catchword.reindex_chunk
-  is 'schedules the next keys of a reindex; fewer than asked for: it was the last chunk';
+  is 'schedules the next keys of a reindex; finished_at is then set, if these were the last';
 
 create function catchword.reindex(
   p_collection text, p_scope text default null, p_value text default null,
@@ -307,8 +378,8 @@ declare
   total bigint;
 begin
   new_id := catchword.reindex_start(p_collection, p_scope, p_value, p_from, p_to, p_keys, p_hidden, p_anew, p_tag);
-  loop
-    exit when catchword.reindex_chunk(new_id, 10000) < 10000;
+  while catchword.reindex_goes_on(new_id, 10000) loop
+    null;
   end loop;
   select scheduled into total from catchword.reindex where id = new_id;
   return total;
@@ -326,7 +397,8 @@ declare
        from catchword.reindex where id = p_id),
     1);
 begin
-  return catchword.reindex_chunk(p_id, size) >= size;
+  perform catchword.reindex_chunk(p_id, size);
+  return exists (select from catchword.reindex where id = p_id and finished_at is null);
 end $$;
 comment on function catchword.reindex_goes_on is 'schedules the next keys of a reindex; false: they were the last';
 

@@ -108,7 +108,8 @@ begin
     insert into catchword.audit (collection, targets, whole, repair, content, content_share, reason, base)
     select c.name, c.targets, true, true, p_content,
            case when p_reason = 'schedule' and not p_content
-                then least(1, greatest(0.01, 1000 / greatest(catchword.about_rows(c.source), 1))) end,
+                then least(1, greatest(0.01, 1000 / greatest((select sum(catchword.about_rows(m.source))
+                                                                from catchword.members(c.name) as m), 1))) end,
            p_reason, catchword.bulk_base(c.name, catchword.priority_part())
       from catchword.collection c where c.name = p_collection and c.targets <> '{}'
     returning id into asked;
@@ -158,35 +159,32 @@ create function catchword.old_records(
   p_collection text, p_seconds double precision, p_after timestamptz, p_after_key text, p_limit integer
 ) returns table (key text, revision bigint, recorded_at timestamptz, fate text)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
-declare
-  col catchword.collection;
 begin
-  select * into strict col from catchword.collection where name = p_collection;
   -- bounded: a long queue is work to do, whether it is due or not
   if (select count(*) >= 10000 or coalesce(bool_or(scheduled_at <= now()), false)
         from (select scheduled_at from catchword.job where collection = p_collection limit 10000) as open) then
     return;
   end if;
-  return query execute catchword.fill($t$
+  return query
+    with old as materialized (
+      select r.key, r.revision, r.recorded_at,
+             exists (select from catchword.record higher
+                      where higher.collection = r.collection and higher.key = r.key
+                        and higher.revision > r.revision) as overtaken
+        from catchword.record r
+       where r.collection = p_collection and r.recorded_at < now() - make_interval(secs => p_seconds)
+         and (r.recorded_at, r.key) > (p_after, p_after_key)
+       order by r.recorded_at, r.key limit p_limit
+    )
     select d.key, d.revision, d.recorded_at,
            case when d.overtaken then 'forget'
                 when row_at.revision > d.revision then 'forget'
                 when row_at.revision is not null then 'keep'
                 when d.revision % 2 = 1 then 'sweep'
                 else 'forget' end
-      from (select r.key, r.revision, r.recorded_at, case when {fits r.key} then r.key end as fit,
-                   exists (select from catchword.record higher
-                            where higher.collection = r.collection and higher.key = r.key
-                              and higher.revision > r.revision) as overtaken
-              from catchword.record r
-             where r.collection = {collection} and r.recorded_at < now() - make_interval(secs => $1)
-               and (r.recorded_at, r.key) > ($2, $3)
-             order by r.recorded_at, r.key limit $4) as d
-      left join lateral (
-        select greatest(coalesce(t.{revision}, 0), $5) as revision
-          from {rows} t where {t_is d.fit}) as row_at on true
-     order by d.recorded_at, d.key$t$, catchword.names_of(col))
-    using p_seconds, p_after, p_after_key, p_limit, col.floor;
+      from old d
+      left join catchword.rows_at(p_collection, array(select o.key from old o)) as row_at on row_at.key = d.key
+     order by d.recorded_at, d.key;
 end $$;
 comment on function catchword.old_records
   is 'records that are old enough to be swept, and what becomes of each; none while there is work to do';
@@ -197,37 +195,28 @@ comment on function catchword.old_records
 create function catchword.forget_records(p_collection text, p_keys text[], p_revisions bigint[]) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  col catchword.collection;
   forgotten bigint;
 begin
-  select * into strict col from catchword.collection where name = p_collection;
-  execute catchword.fill($t$
-    delete from catchword.record d using (
-      select o.key, o.revision
-        from catchword.record o
-        join (select s.key, s.revision, case when {fits s.key} then s.key end as fit
-                from unnest($1, $2) as s (key, revision)) as swept
-          on o.key = swept.key and o.revision <= swept.revision
-       where o.collection = {collection}
-         and (exists (select from catchword.record higher
-                       where higher.collection = {collection} and higher.key = swept.key
-                         and higher.revision > swept.revision)
-              or not exists (select from {rows} t
-                              where {t_is swept.fit}
-                                and greatest(t.{revision}, $3) < swept.revision))
-         for update of o skip locked) as free
-     where d.collection = {collection} and d.key = free.key and d.revision = free.revision$t$,
-    catchword.names_of(col))
-    using p_keys, p_revisions, col.floor;
+  with there as materialized (
+    select r.key, r.revision from catchword.rows_at(p_collection, p_keys) as r
+  )
+  delete from catchword.record d using (
+    select o.key, o.revision
+      from catchword.record o
+      join unnest(p_keys, p_revisions) as swept (key, revision) on o.key = swept.key and o.revision <= swept.revision
+     where o.collection = p_collection
+       and (exists (select from catchword.record higher
+                     where higher.collection = p_collection and higher.key = swept.key
+                       and higher.revision > swept.revision)
+            or not exists (select from there t where t.key = swept.key and t.revision < swept.revision))
+       for update of o skip locked) as free
+   where d.collection = p_collection and d.key = free.key and d.revision = free.revision;
   get diagnostics forgotten = row_count;
   -- with the last record of a key without a row its document is gone from every index
-  execute catchword.fill($t$
-    delete from catchword.document_id d using (
-      select s.key, case when {fits s.key} then s.key end as fit from unnest($1) as s (key)) as swept
-     where d.collection = {collection} and d.key = swept.key
-       and not exists (select from catchword.record r where r.collection = {collection} and r.key = swept.key)
-       and not exists (select from {rows} t where {t_is swept.fit})$t$, catchword.names_of(col))
-    using p_keys;
+  delete from catchword.document_id d using unnest(p_keys) as swept (key)
+   where d.collection = p_collection and d.key = swept.key
+     and not exists (select from catchword.record r where r.collection = p_collection and r.key = swept.key)
+     and swept.key not in (select t.key from catchword.rows_at(p_collection, p_keys) as t);
   return forgotten;
 end $$;
 comment on function catchword.forget_records is 'forgets numbers that nothing needs any more';

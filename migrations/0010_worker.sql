@@ -100,7 +100,9 @@ create function catchword.problems(
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
 ) returns table (problem text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select problem from catchword.broken_triggers(p_collection)
+  -- those of one schema of many hold up nobody else
+  select b.problem from catchword.broken_triggers(p_collection) as b
+   where not exists (select from catchword.collection c where c.name = p_collection and c.schemas is not null)
   union all
   -- who cannot claim a job is a service: what it may not see, it leaves to the worker
   select problem.problem
@@ -115,44 +117,63 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   -- a name that this session cannot resolve proves nothing: it may have another search_path than the migrator
   select format('the configuration says %s, and the collection was attached with %s', said, attached)
     from catchword.collection c,
-         lateral (values (format('table = %s', p_table), c.source::text, catchword.named(p_table, p_path) <> c.source),
-                         (format('key = %s', array_to_string(p_key, ', ')), array_to_string(c.key_columns, ', '),
-                          p_key <> c.key_columns),
-                         (format('view = %s', p_view), c.view, catchword.named(p_view, p_path) <> to_regclass(c.view))
+         lateral (select case when c.schemas is null then c.key_columns else c.key_columns[2:] end) as k (columns),
+         lateral (values (format('table = %s', p_table), coalesce(c.source::text, c.definition),
+                          case when c.schemas is null and catchword.schemas_of(p_table) is null
+                               then catchword.named(p_table, p_path) <> c.source
+                               else p_table is distinct from c.definition end),
+                         (format('key = %s', array_to_string(p_key, ', ')), array_to_string(k.columns, ', '),
+                          p_key <> k.columns),
+                         (format('view = %s', p_view), c.view,
+                          case when c.schemas is null then catchword.named(p_view, p_path) <> to_regclass(c.view)
+                               else p_view <> c.view end)
                  ) as named (said, attached, differs)
    where c.name = p_collection and differs
+  union all
+  select format('no schema has a table %s any more', c.definition)
+    from catchword.collection c
+   where c.name = p_collection and c.schemas is not null and not exists (select from catchword.members(c.name))
 $$;
 comment on function catchword.problems
   is 'what is wrong with what the promises rest on, and whether the configuration still names it; no row: nothing';
 
 -- Nothing is held up by it: what is attached goes on as it was. Both sides of `touches` are compared with their tables
 -- looked up, and a name that this session cannot resolve proves nothing.
-create function catchword.unmigrated(p_collection text, p_said jsonb, p_path text) returns text[]
+create function catchword.unmigrated(p_collection text, p_table text, p_said jsonb, p_path text) returns text[]
 language sql stable set search_path = pg_catalog, pg_temp as $$
   with attached as (
     select array(select w from unnest(c.watch) as w order by w) as watch,
-           array(select t - 'table' - 'foreign_key' - 'made'
-                        || jsonb_build_object('oid', to_regclass(t ->> 'table')::oid::text)
+           -- of many schemas they are compared as they were said
+           array(select case when c.schemas is null
+                             then t - 'table' - 'foreign_key' - 'made'
+                                  || jsonb_build_object('oid', to_regclass(t ->> 'table')::oid::text)
+                             else t end
                    from jsonb_array_elements(c.touches) as t order by 1) as touches,
            -- a partition that came later has no trigger for a truncate
-           exists (select from jsonb_array_elements(c.touches) as t,
+           exists (select from catchword.members(c.name) as m, jsonb_array_elements(m.touches) as t,
                                catchword.tree(to_regclass(t ->> 'table')) as p
                     where t -> 'made' ? 'partitions'
                       and not t -> 'made' -> 'partitions' ? catchword.full_name(p.relation)) as partitions,
-           array(select to_regclass(u) from unnest(c.unwatched) as u order by 1) as unwatched,
+           array(select case when c.schemas is null then to_regclass(u)::text else u end
+                   from unnest(c.unwatched) as u order by 1) as unwatched,
+           array(select m.schema from catchword.members(c.name) as m where c.schemas is not null) as schemas,
            c.delay_seconds, c.scopes, c.period, c.revision_column
       from catchword.collection c where c.name = p_collection
   ),
   said as (
     select array(select w from jsonb_array_elements_text(p_said -> 'watch') as w order by w) as watch,
-           array(select t - 'table' || jsonb_build_object('oid', catchword.named(t ->> 'table', p_path)::oid::text)
+           array(select case when many.are then t
+                             else t - 'table'
+                                  || jsonb_build_object('oid', catchword.named(t ->> 'table', p_path)::oid::text) end
                    from jsonb_array_elements(p_said -> 'touches') as t order by 1) as touches,
-           (select coalesce(bool_and(catchword.named(t ->> 'table', p_path) is not null), true)
+           (select many.are or coalesce(bool_and(catchword.named(t ->> 'table', p_path) is not null), true)
               from jsonb_array_elements(p_said -> 'touches') as t) as touches_known,
-           array(select catchword.named(u, p_path)
+           array(select case when many.are then u else catchword.named(u, p_path)::text end
                    from jsonb_array_elements_text(p_said -> 'unwatched') as u order by 1) as unwatched,
+           array(select catchword.matching(p_table) where many.are) as schemas,
            (p_said ->> 'delay')::integer as delay_seconds, p_said -> 'scopes' as scopes, p_said ->> 'period' as period,
            p_said ->> 'revision' as revision_column
+      from (select catchword.schemas_of(p_table) is not null) as many (are)
   )
   select array(
     select named.what
@@ -160,6 +181,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
            lateral (values
              ('touches', s.touches_known and a.touches is distinct from s.touches),
              ('partitions', a.partitions),
+             ('schemas', a.schemas is distinct from s.schemas),
              ('watch', a.watch is distinct from s.watch),
              ('delay', a.delay_seconds <> s.delay_seconds),
              ('scopes', a.scopes is distinct from s.scopes),
@@ -225,30 +247,56 @@ $$;
 comment on function catchword.unwatched_columns
   is 'columns that a view reads and whose changes are passed over, because watch lacks them';
 
--- Names are quoted by Postgres itself. A table or view that is gone yields null, which is an error and never "no rows".
+-- Names are quoted by Postgres itself. A table that is gone yields null, which is an error and never "no rows".
+create function catchword.attached_members(
+  p_collection text, out members jsonb, out without_view text, out view_changed boolean, out unwatched jsonb,
+  out unwatched_columns jsonb, out repartitioned boolean
+)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+           'schema', m.schema,
+           'table', catchword.full_name(m.source),
+           'view', m.view,
+           'problem', case when m.schema is null then null
+                           when to_regclass(m.view) is null then format('the view %s is gone', m.view)
+                           else (select p.problem from catchword.problems(m.name, null, null, null) as p limit 1) end,
+           -- a uuid alone is bound as it is: Postgres takes longer to read its text than to find its row
+           'names', catchword.names_of(m, case when m.schema is null and m.key_types = array['uuid'] then 'uuid[]'
+                                               else 'text[]' end)
+             -- a column without a zone is read as UTC, whatever the session's zone
+             || jsonb_build_object('period', (
+                  select format(case when a.atttypid = 'timestamptz'::regtype then 't.%I'
+                                     else '(t.%I::timestamp at time zone ''utc'')' end, a.attname)
+                    from pg_attribute a
+                   where a.attrelid = m.source and a.attname = m.period and a.attnum > 0 and not a.attisdropped)))
+           order by m.schema collate "C"), '[]'),
+         min(m.view) filter (where m.schema is null and to_regclass(m.view) is null),
+         coalesce(bool_or(not catchword.same_view(m.filled_view, facts.digest)), false),
+         coalesce(jsonb_agg(catchword.unwatched_tables(m, facts.reads)), '[]'),
+         coalesce(jsonb_agg(catchword.unwatched_columns(m, facts.columns)), '[]'),
+         coalesce(bool_or(m.partitions is distinct from catchword.partitions_of(m.name, m.source)), false)
+    from catchword.members(p_collection) as m
+   cross join lateral catchword.view_facts(m.view) as facts
+$$;
+comment on function catchword.attached_members
+  is 'the members of a collection as they are attached now, and what is to be said of all of them';
+
 create function catchword.attached(
   p_names text[], p_tables text[], p_views text[], p_said jsonb[],
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
 ) returns table (
-  name text, key_types text[], targets text[], period text, table_name text, names jsonb, view_name text,
+  name text, key_types text[], targets text[], period text, members jsonb, view_name text,
   has_ids boolean, view_exists boolean, paused text, problems text[], unmigrated text[],
   view_changed boolean, rebuilding boolean, installation uuid, unwatched text[], unwatched_columns text[], copy_of text,
   was_broken boolean, search_alias text, repartitioned boolean
 )
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select c.name, c.key_types, c.targets, c.period::text,
-         catchword.full_name(c.source),
-         -- a uuid alone is bound as it is: Postgres takes longer to read its text than to find its row
-         catchword.names_of(c, case when c.key_types = array['uuid'] then 'uuid[]' else 'text[]' end)
-           -- a column without a zone is read as UTC, whatever the session's zone
-           || jsonb_build_object('period', (
-                select format(case when a.atttypid = 'timestamptz'::regtype then 't.%I'
-                                   else '(t.%I::timestamp at time zone ''utc'')' end, a.attname)
-                  from pg_attribute a
-                 where a.attrelid = c.source and a.attname = c.period and a.attnum > 0 and not a.attisdropped)),
-         c.view,
+  select c.name, case when c.schema is null then c.key_types else 'text'::text || c.key_types end, c.targets,
+         c.period::text,
+         its.members,
+         coalesce(its.without_view, c.view),
          c.has_ids,
-         to_regclass(c.view) is not null,
+         its.without_view is null,
          (select format('since %s by %s: %s',
                         to_char(p.since at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'), p.by, p.reason)
             from catchword.pause p where p.collection = c.name),
@@ -256,22 +304,26 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                  from catchword.problems(c.name, said.source, array(
                         select k.name::name from jsonb_array_elements_text(said.settings -> 'key') as k (name)),
                         said.view, p_path) f),
-         catchword.unmigrated(c.name, said.settings, p_path),
-         not catchword.same_view(c.filled_view, facts.digest),
+         catchword.unmigrated(c.name, said.source, said.settings, p_path),
+         its.view_changed,
          -- a copy leaves the original's indices alone
          original.name is null
            and exists (select from catchword.rebuild b where b.collection = c.name and b.finished_at is null),
          (select i.id from catchword.installation i),
-         catchword.unwatched_tables(c, facts.reads),
-         catchword.unwatched_columns(c, facts.columns),
+         array(select distinct u
+                 from jsonb_array_elements(its.unwatched) as m, jsonb_array_elements_text(m) as u order by u),
+         array(select distinct u
+                 from jsonb_array_elements(its.unwatched_columns) as m, jsonb_array_elements_text(m) as u order by u),
          original.name,
          c.broken_at is not null,
          c.search_alias,
-         c.partitions is distinct from catchword.partitions_of(c.name, c.source)
+         its.repartitioned
+           or (select count(*) from catchword.collection m where m.member_of = c.name)
+              <> jsonb_array_length(its.members) and c.schemas is not null
     from catchword.collection c
     join unnest(p_names, p_tables, p_views, p_said) as said (name, source, view, settings)
       on said.name = c.name
-    cross join lateral catchword.view_facts(c.view) as facts
+    cross join lateral catchword.attached_members(c.name) as its
     cross join (select catchword.copy_of() offset 0) as original (name)
 $$;
 comment on function catchword.attached
@@ -297,22 +349,15 @@ comment on function catchword.note_broken
 -- before it came, nobody was told of them, and documents of their numbers may show something else; if one is gone, its
 -- rows are. An audit finds both. It runs with the rights of who owns the triggers, and hardly waits: a writer must not
 -- queue behind it.
-create function catchword.note_partitions(p_collection text) returns text
+create function catchword.note_partitions_of(col catchword.collection) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '300ms' as $$
 declare
-  col catchword.collection;
   now_there text[];
   added text[];
   gone text[];
   part text;
   filled boolean := false;
 begin
-  -- somebody else is at it, or attaches: the next tick looks again
-  perform from catchword.turn where what = 'attach' for update skip locked;
-  if not found then
-    return null;
-  end if;
-  select * into strict col from catchword.collection where name = p_collection;
   now_there := catchword.partitions_of(col.name, col.source);
   added := array(select unnest(now_there) except select unnest(col.partitions));
   gone := array(select unnest(col.partitions) except select unnest(now_there));
@@ -332,11 +377,38 @@ begin
     filled := filled or catchword.had_rows(col, split_part(part, ':', 1)::oid, split_part(part, ':', 2)::oid);
   end loop;
   if filled or gone <> '{}' then
-    perform catchword.ask_audit(p_collection, filled, 'partitions');
+    perform catchword.ask_audit(catchword.whole_name(col), filled, 'partitions');
   end if;
-  update catchword.collection set partitions = now_there where name = p_collection;
+  update catchword.collection set partitions = now_there where name = col.name;
   return format('%s came and %s went%s', cardinality(added), cardinality(gone),
                 case when filled or gone <> '{}' then '; an audit looks for rows that nobody was told of' else '' end);
+end $$;
+comment on function catchword.note_partitions_of is 'the same of one table; null: nothing to do';
+
+create function catchword.note_partitions(p_collection text) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '300ms' as $$
+declare
+  m catchword.collection;
+  gone text[];
+  said text[];
+begin
+  -- somebody else is at it, or attaches: the next tick looks again
+  perform from catchword.turn where what = 'attach' for update skip locked;
+  if not found then
+    return null;
+  end if;
+  begin
+    gone := catchword.forget_members(p_collection);
+  exception when lock_not_available then
+    return null;
+  end;
+  if gone <> '{}' then
+    said := said || format('the schema %s is gone; an audit looks for its documents', array_to_string(gone, ', '));
+  end if;
+  for m in select * from catchword.members(p_collection) loop
+    said := said || catchword.note_partitions_of(m);
+  end loop;
+  return nullif(array_to_string(said, '; '), '');
 end $$;
 comment on function catchword.note_partitions
   is 'gives new partitions their triggers, and asks for an audit where rows came or went with one; null: nothing to do';

@@ -137,8 +137,10 @@ grant execute on function
   catchword.equality(oid), catchword.key_type(oid),
   catchword.key_types(regclass, name[]), catchword.part_text(text, text, boolean),
   catchword.part_of(text, integer, integer), catchword.part_value(text, text, integer, integer),
-  catchword.part_condition(text, text), catchword.key_names(name[], text[], text),
-  catchword.names_of(catchword.collection, text),
+  catchword.part_condition(text, text), catchword.key_names(name[], text[], text, text),
+  catchword.names_of(catchword.collection, text), catchword.members(text),
+  catchword.whole_name(catchword.collection), catchword.schemas_of(text), catchword.matching(text),
+  catchword.attached_members(text), catchword.touch_owner(text, jsonb),
   catchword.foreign_key(regclass, jsonb), catchword.names_in(jsonb), catchword.element_type(oid),
   catchword.primary_key(regclass), catchword.later_triggers(regclass, text),
   catchword.trigger_name(text, text),
@@ -151,7 +153,7 @@ grant execute on function
   to :"worker";
 -- [worker, sync] To read what is attached, and to begin a tick.
 grant execute on function
-  catchword.attached(text[], text[], text[], jsonb[], text), catchword.unmigrated(text, jsonb, text),
+  catchword.attached(text[], text[], text[], jsonb[], text), catchword.unmigrated(text, text, jsonb, text),
   catchword.unwatched_tables(catchword.collection, oid[]), catchword.unwatched_columns(catchword.collection, text[]),
   catchword.renew_worker(uuid, text, text, text[], jsonb, text, boolean, text, text[], jsonb),
   catchword.note_moved(text[]), catchword.bring_back(text[]),
@@ -218,8 +220,10 @@ grant execute on function
   catchword.equality(oid), catchword.key_type(oid),
   catchword.key_types(regclass, name[]), catchword.part_text(text, text, boolean),
   catchword.part_of(text, integer, integer), catchword.part_value(text, text, integer, integer),
-  catchword.part_condition(text, text), catchword.key_names(name[], text[], text),
-  catchword.names_of(catchword.collection, text),
+  catchword.part_condition(text, text), catchword.key_names(name[], text[], text, text),
+  catchword.names_of(catchword.collection, text), catchword.members(text),
+  catchword.whole_name(catchword.collection), catchword.schemas_of(text), catchword.matching(text),
+  catchword.attached_members(text), catchword.touch_owner(text, jsonb),
   catchword.foreign_key(regclass, jsonb), catchword.names_in(jsonb), catchword.element_type(oid),
   catchword.primary_key(regclass), catchword.later_triggers(regclass, text),
   catchword.trigger_name(text, text),
@@ -230,7 +234,7 @@ grant execute on function
   catchword.trigger_problems(text), catchword.column_problems(text), catchword.table_problems(text),
   catchword.right_problems(text), catchword.broken_triggers(text), catchword.problems(text, text, name[], text, text),
   catchword.view_facts(text), catchword.same_view(text, text), catchword.copy_of(),
-  catchword.unmigrated(text, jsonb, text), catchword.unwatched_tables(catchword.collection, oid[]),
+  catchword.unmigrated(text, text, jsonb, text), catchword.unwatched_tables(catchword.collection, oid[]),
   catchword.unwatched_columns(catchword.collection, text[]),
   catchword.attached(text[], text[], text[], jsonb[], text)
   to :"service";

@@ -32,6 +32,7 @@ async fn real_run(catchword: &Catchword, copy: OfACopy) -> anyhow::Result<()> {
             Attached::Unchanged => "unchanged",
             Attached::Changed => "triggers replaced",
             Attached::Stale(how) => how,
+            Attached::Schemas { .. } => "in other schemas",
         };
         let index = match &done.index.done {
             Done::Created => "created".to_owned(),
@@ -60,6 +61,13 @@ async fn real_run(catchword: &Catchword, copy: OfACopy) -> anyhow::Result<()> {
         }
         for lost in &done.lost {
             say(format_args!("{:<11} warning: {}; {}\n", "", lost.says, lost.fix))?;
+        }
+        if let Attached::Schemas { added, gone } = &done.attached {
+            for (schemas, what) in [(added, "taken in"), (gone, "let go")] {
+                if !schemas.is_empty() {
+                    say(format_args!("{:<11} {what}: {}; a worker's audit follows with the documents\n", "", schemas.join(", ")))?;
+                }
+            }
         }
         if matches!(done.attached, Attached::Stale(_)) || done.index.done == Done::Created {
             say(format_args!("{:<11} rows that were there before are not indexed yet: catchword reindex {} --all\n", "", done.collection))?;

@@ -122,13 +122,13 @@ async fn schedule(catchword: &Catchword, started: Started, options: &Reindex) ->
             progress.finish();
             bail!("interrupted; {scheduled} jobs were scheduled, {go_on}");
         }
-        let chunk = match with_retries(catchword, *id, started.chunk).await {
-            Ok(chunk) => chunk,
+        let (chunk, finished) = match with_retries(catchword, *id, started.chunk).await {
+            Ok(done) => done,
             Err(error) => bail!("{error}; {scheduled} jobs were scheduled, {go_on}"),
         };
         scheduled += chunk;
         progress.at(scheduled);
-        if chunk < i64::from(started.chunk) {
+        if finished {
             break;
         }
     }
@@ -162,7 +162,7 @@ pub(super) fn on_interrupt() -> std::io::Result<CancellationToken> {
     Ok(stop)
 }
 
-async fn with_retries(catchword: &Catchword, id: i64, size: i32) -> Result<i64, crate::Error> {
+async fn with_retries(catchword: &Catchword, id: i64, size: i32) -> Result<(i64, bool), crate::Error> {
     let mut tries = 0;
     loop {
         match reindex::chunk(&catchword.context.pool, id, size).await {
@@ -183,7 +183,7 @@ fn given(options: &Reindex) -> usize {
 
 fn request(collection: &config::Collection, options: &Reindex, key_type: KeyType) -> anyhow::Result<Request> {
     let known = || {
-        let scopes = collection.scopes.keys().map(|scope| format!("--{scope} X"));
+        let scopes = collection.flags().into_iter().map(|scope| format!("--{scope} X"));
         let others = ["--between A B", "--ids …", "--all"].map(String::from);
         scopes.chain(others).collect::<Vec<_>>().join(" | ")
     };
@@ -193,7 +193,7 @@ fn request(collection: &config::Collection, options: &Reindex, key_type: KeyType
         _ => bail!("one scope at a time, one of: {}", known()),
     }
     if let Some((scope, _)) = options.scopes.first()
-        && !collection.scopes.contains_key(scope)
+        && !collection.flags().contains(&scope.as_str())
     {
         bail!("collection {} has no scope {scope}; it has: {}", collection.name, known());
     }

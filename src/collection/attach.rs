@@ -23,13 +23,18 @@ pub enum Attached {
     Stale(String),
     /// Triggers were replaced; what was in step still is.
     Changed,
+    /// Schemas came or went; an audit finds their documents.
+    Schemas { added: Vec<String>, gone: Vec<String> },
 }
 
 /// Attaches the table of a configured collection, if its view is what it must be. Repeating it changes nothing; a refusal leaves
 /// nothing behind, because the view is looked at before the commit.
 pub async fn attach(pool: &PgPool, config: &config::Collection) -> Result<Attached, Error> {
+    if config.schemas().is_some() {
+        return attach_schemas(pool, config).await;
+    }
     require_table(&mut *pool.acquire().await?, config).await?;
-    let work = async |connection: &mut PgConnection| attach_in(connection, config).await;
+    let work = async |connection: &mut PgConnection| attach_in(connection, config, None).await;
     let done = with_lock_retries(pool, &config.table, End::Commit, work).await?;
     Ok(match done.as_str() {
         "unchanged" => Attached::Unchanged,
@@ -38,15 +43,90 @@ pub async fn attach(pool: &PgPool, config: &config::Collection) -> Result<Attach
     })
 }
 
+/// The table in each of its schemas, one after the other: nobody waits for the writers of all of them. A schema that is no longer meant is
+/// let go first, so that a table whose schema was renamed is free.
+async fn attach_schemas(pool: &PgPool, config: &config::Collection) -> Result<Attached, Error> {
+    let is_new: bool = sqlx::query_scalar(include_str!("is_new.sql")).bind(&config.name).fetch_one(pool).await?;
+    attach_whole(&mut *pool.acquire().await?, config).await?;
+    let schemas = matching(&mut *pool.acquire().await?, config).await?;
+    let forget = async |connection: &mut PgConnection| forget_members(connection, config, &schemas).await;
+    let gone: Vec<String> = with_lock_retries(pool, &config.table, End::Commit, forget).await?;
+    let (mut added, mut stale, mut changed) = (Vec::new(), None, false);
+    for schema in schemas {
+        let work = async |connection: &mut PgConnection| attach_in(connection, config, Some(&schema)).await;
+        let done = with_lock_retries(pool, &format!("{} in schema {schema}", config.table), End::Commit, work).await?;
+        match done.as_str() {
+            "unchanged" => {}
+            "changed" => changed = true,
+            "attached" => added.push(schema),
+            _ => stale = Some(done),
+        }
+    }
+    Ok(match (stale, added, gone) {
+        _ if is_new => Attached::Stale("attached".into()),
+        (Some(done), ..) => Attached::Stale(done),
+        (None, added, gone) if added.is_empty() && gone.is_empty() => {
+            if changed {
+                Attached::Changed
+            } else {
+                Attached::Unchanged
+            }
+        }
+        (None, added, gone) => Attached::Schemas { added, gone },
+    })
+}
+
+/// The schemas that have the table now.
+async fn matching(connection: &mut PgConnection, config: &config::Collection) -> Result<Vec<String>, Error> {
+    Ok(sqlx::query_scalar("select catchword.matching($1)").bind(&config.table).fetch_all(connection).await?)
+}
+
+async fn forget_members(connection: &mut PgConnection, config: &config::Collection, but: &[String]) -> Result<Vec<String>, Error> {
+    Ok(sqlx::query_scalar("select catchword.forget_members($1, $2)").bind(&config.name).bind(but).fetch_one(connection).await?)
+}
+
+async fn attach_whole(connection: &mut PgConnection, config: &config::Collection) -> Result<(), Error> {
+    sqlx::query("select catchword.attach_whole($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")
+        .bind(&config.name)
+        .bind(&config.table)
+        .bind(&config.key)
+        .bind(&config.view)
+        .bind(&config.revision)
+        .bind(&config.watch)
+        .bind(touches(config))
+        .bind(delay(config))
+        .bind(json!(config.scopes))
+        .bind(&config.period)
+        .bind(&config.unwatched)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 /// Attaches and undoes it: every refusal is heard before anything is made for the collection elsewhere.
 pub async fn try_attach(pool: &PgPool, config: &config::Collection) -> Result<(), Error> {
+    if config.schemas().is_some() {
+        let schemas = matching(&mut *pool.acquire().await?, config).await?;
+        for schema in schemas.iter().map(Some).chain([None]) {
+            let work = async |connection: &mut PgConnection| {
+                attach_whole(&mut *connection, config).await?;
+                forget_members(&mut *connection, config, &schemas).await?;
+                match schema {
+                    Some(schema) => attach_in(connection, config, Some(schema)).await,
+                    None => Ok(String::new()),
+                }
+            };
+            with_lock_retries(pool, &config.table, End::Rollback, work).await?;
+        }
+        return Ok(());
+    }
     require_table(&mut *pool.acquire().await?, config).await?;
-    let work = async |connection: &mut PgConnection| attach_in(connection, config).await;
+    let work = async |connection: &mut PgConnection| attach_in(connection, config, None).await;
     with_lock_retries(pool, &config.table, End::Rollback, work).await?;
     Ok(())
 }
 
-async fn attach_in(connection: &mut PgConnection, config: &config::Collection) -> Result<String, Error> {
+async fn attach_in(connection: &mut PgConnection, config: &config::Collection, schema: Option<&str>) -> Result<String, Error> {
     let done = sqlx::query_scalar(include_str!("attach.sql"))
         .bind(&config.name)
         .bind(&config.table)
@@ -59,17 +139,37 @@ async fn attach_in(connection: &mut PgConnection, config: &config::Collection) -
         .bind(json!(config.scopes))
         .bind(&config.period)
         .bind(&config.unwatched)
+        .bind(schema)
         .fetch_one(&mut *connection)
         .await?;
-    let attached = load(&mut *connection, config, "").await?;
-    check::check_view(connection, config, &attached).await?;
+    // of many schemas this one alone: each takes as long, however many there are
+    let name = match schema {
+        None => config.name.clone(),
+        Some(schema) => {
+            sqlx::query_scalar("select catchword.member_name($1, $2)").bind(&config.name).bind(schema).fetch_one(&mut *connection).await?
+        }
+    };
+    let attached = load(&mut *connection, &config::Collection { name, ..config.clone() }, "").await?;
+    check::check_view(connection, config, &attached, schema).await?;
     watched::check_watched(config, &attached)?;
     Ok(done)
 }
 
 /// The SQL that attaching would run, after the same refusals.
 pub async fn attach_statements(connection: &mut PgConnection, config: &config::Collection) -> Result<Vec<String>, Error> {
-    require_table(connection, config).await?;
+    if config.schemas().is_none() {
+        require_table(connection, config).await?;
+        return statements_in(connection, config, None).await;
+    }
+    attach_whole(&mut *connection, config).await?;
+    let mut statements = Vec::new();
+    for schema in matching(&mut *connection, config).await? {
+        statements.extend(statements_in(&mut *connection, config, Some(&schema)).await?);
+    }
+    Ok(statements)
+}
+
+async fn statements_in(connection: &mut PgConnection, config: &config::Collection, schema: Option<&str>) -> Result<Vec<String>, Error> {
     sqlx::query(include_str!("check_source.sql"))
         .bind(&config.name)
         .bind(&config.table)
@@ -77,6 +177,7 @@ pub async fn attach_statements(connection: &mut PgConnection, config: &config::C
         .bind(&config.revision)
         .bind(&config.watch)
         .bind(touches(config))
+        .bind(schema)
         .execute(&mut *connection)
         .await?;
     Ok(sqlx::query_scalar(include_str!("attach_statements.sql"))
@@ -87,6 +188,7 @@ pub async fn attach_statements(connection: &mut PgConnection, config: &config::C
         .bind(&config.watch)
         .bind(touches(config))
         .bind(delay(config))
+        .bind(schema)
         .fetch_all(connection)
         .await?)
 }

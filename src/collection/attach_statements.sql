@@ -1,1 +1,1 @@
-select catchword.attach_statements($1, catchword.named($2), $3, $4, $5, $6, $7)
+select catchword.attach_statements(case when $8::text is null then $1 else catchword.member_name($1, $8) end, catchword.named(catchword.in_schema($2, catchword.schemas_of($2), $8)), $3, $4, $5, catchword.touches_in($6, catchword.schemas_of($2), $8), $7, p_schema => $8)

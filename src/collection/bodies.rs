@@ -47,8 +47,16 @@ pub(super) fn is_marked(body: &str) -> bool {
 impl Collection {
     /// One round of documents. A key that the view does not return (any more), or that there was no time for, is not in it.
     pub async fn bodies(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<(Vec<Built>, Vec<Unbuildable>), Error> {
-        let limits = (MAX_DOCUMENT_BYTES as i64, ROUND_BYTES);
-        let Rows { found, mut unbuildable, unread: _ } = rows(connection, &self.statements.bodies, self, keys, Some(limits)).await?;
+        let (largest, mut round) = (MAX_DOCUMENT_BYTES as i64, ROUND_BYTES);
+        let mut all = Rows::default();
+        for (member, keys) in self.by_member(keys) {
+            let rows = rows(connection, &member.statements.bodies, self, &keys, Some((largest, round))).await?;
+            for row in &rows.found {
+                round -= row.try_get::<Option<&str>, _>("body")?.map_or(0, |body| body.len() as i64);
+            }
+            all.extend(rows);
+        }
+        let Rows { found, mut unbuildable, unread: _ } = all;
         let mut built = Vec::with_capacity(found.len());
         let (mut seen, mut twice) = (HashSet::new(), HashSet::new());
         for row in found {
@@ -62,7 +70,7 @@ impl Collection {
                     continue;
                 }
                 (Some(body), _) => Document::Body(Bytes::from(body)),
-                (None, Some(octets)) if octets > limits.0 => Document::TooLarge(octets),
+                (None, Some(octets)) if octets > largest => Document::TooLarge(octets),
                 (None, Some(octets)) => Document::Later(octets),
                 (None, None) => {
                     unbuildable.push(Unbuildable { key, error: "the view's body is null".into() });

@@ -8,7 +8,7 @@ select key, version, octets,
       from (
         select {v_key} as key, greatest(v.revision, c.floor, recorded.revision + recorded.revision % 2::bigint) as version, v.body::text as body
           from {view} v
-          join catchword.collection c on c.name = $1
+          join catchword.collection c on c.name = {member}
           left join lateral (select r.revision from catchword.record r where r.collection = $1 and r.key = {v_key} order by r.revision desc limit 1) as recorded on true
          where {v_at $2}
         offset 0

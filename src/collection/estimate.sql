@@ -1,3 +1,3 @@
 -- about how many rows and records there are; below 0: nobody knows
-select catchword.about_rows(to_regclass($1))::bigint as rows,
-       (select count(*) from (select from catchword.record where collection = $2 and revision % 2 = 1 limit 100000) as counted) as records
+select (select sum(catchword.about_rows(m.source)) from catchword.members($1) as m)::bigint as rows,
+       (select count(*) from (select from catchword.record where collection = $1 and revision % 2 = 1 limit 100000) as counted) as records

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use sqlx::{PgPool, Row};
 
-use super::rows::{Rows, rows};
+use super::rows::Rows;
 use super::{Collection, MAX_KEY_BYTES};
 use crate::Error;
 
@@ -53,7 +53,9 @@ impl Collection {
     /// The ids of these keys. What the view returns and has none yet is written down now, and committed: `pool` is not the connection of a
     /// batch, whose transaction may be undone.
     pub async fn ids(&self, pool: &PgPool, keys: &[&str]) -> Result<Ids, Error> {
-        let Some(sql) = &self.statements.ids else { return Ok(Ids::default()) };
+        if !self.has_ids() {
+            return Ok(Ids::default());
+        }
         let mut connection = pool.acquire().await?;
         let known = sqlx::query(include_str!("known_ids.sql")).bind(&self.name).bind(keys).fetch_all(&mut *connection).await?;
         let mut by_key = HashMap::with_capacity(keys.len());
@@ -72,7 +74,7 @@ impl Collection {
         }
         let new = |key: &&str| !by_key.contains_key(*key) && self.key_type.fault(key).is_none();
         let new: Vec<&str> = keys.iter().copied().filter(new).collect();
-        let Rows { found, .. } = rows(&mut connection, sql, self, &new, None).await?;
+        let Rows { found, .. } = self.rows(&mut connection, |statements| statements.ids.as_deref().unwrap_or_default(), &new).await?;
         let (mut faults, mut named) = (HashMap::new(), (Vec::new(), Vec::new()));
         for row in found {
             let (key, id): (String, Option<String>) = (row.try_get("key")?, row.try_get("id")?);
@@ -98,9 +100,14 @@ impl Collection {
         Ok(Ids { by_key: Some(by_key), faults })
     }
 
+    /// Has its view ids of its own?
+    fn has_ids(&self) -> bool {
+        self.members.iter().any(|member| member.statements.ids.is_some())
+    }
+
     /// The key of the document that has just this id. What is a key itself is no id.
     pub async fn key_of_id(&self, pool: &PgPool, id: &str) -> Result<Option<String>, Error> {
-        if self.statements.ids.is_none() || id.contains('\0') {
+        if !self.has_ids() || id.contains('\0') {
             return Ok(None);
         }
         Ok(sqlx::query_scalar(include_str!("key_of_id.sql")).bind(&self.name).bind(id).fetch_optional(pool).await?)
@@ -108,7 +115,7 @@ impl Collection {
 
     /// The keys of documents with these ids, in their order. An id that no key has is a key of its own.
     pub async fn keys_of<'i>(&self, pool: &PgPool, ids: &[&'i str]) -> Result<Vec<Cow<'i, str>>, Error> {
-        if self.statements.ids.is_none() {
+        if !self.has_ids() {
             return Ok(ids.iter().map(|id| Cow::Borrowed(*id)).collect());
         }
         let sayable: Vec<&str> = ids.iter().copied().filter(|id| !id.contains('\0')).collect();

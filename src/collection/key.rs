@@ -42,11 +42,11 @@ impl fmt::Display for Key {
 }
 
 /// A part of a key of several columns, as it is written in the key: so that its parts can be told apart.
-fn escaped(part: &str) -> String {
+pub(super) fn escaped(part: &str) -> String {
     part.replace('%', "%25").replace('/', "%2F")
 }
 
-fn unescaped(part: &str) -> String {
+pub(super) fn unescaped(part: &str) -> String {
     part.replace("%2F", "/").replace("%25", "%")
 }
 

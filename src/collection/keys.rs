@@ -27,7 +27,8 @@ impl Collection {
         since: Option<DateTime<Utc>>,
         limit: i64,
     ) -> Result<Keys, Error> {
-        let statements = &self.statements;
+        let Some((at, after)) = self.at_cursor(after) else { return Ok(Keys { picked: Vec::new(), last: None }) };
+        let statements = &self.members[at].statements;
         let page = match (after, since, &statements.first_keys_since, &statements.keys_since) {
             (None, Some(since), Some(first), _) => filled(first).bind(limit).bind(since),
             (Some(after), Some(since), _, Some(next)) => filled(next).bind(after).bind(limit).bind(since),
@@ -39,7 +40,7 @@ impl Collection {
             (None, None, ..) => filled(&statements.first_keys).bind(limit),
             (Some(after), None, ..) => filled(&statements.keys).bind(after).bind(limit),
         };
-        Keys::of(&page.fetch_one(connection).await?)
+        Ok(self.behind(at, Keys::of(&page.fetch_one(connection).await?)?))
     }
 
     /// The keys of recorded deletes behind `after`.
@@ -57,18 +58,23 @@ impl Collection {
     /// Of these keys, those that have neither a row nor the record of a delete.
     pub async fn unrecorded(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<Vec<String>, Error> {
         // nearly always all of them
-        let counted = with_keys(filled(&self.statements.count_rows), &self.key_type, keys).fetch_one(&mut *connection).await?;
-        let there: i64 = counted.try_get(0)?;
-        if there == keys.len() as i64 {
-            return Ok(Vec::new());
+        let mut unrecorded = Vec::new();
+        for (member, keys) in self.by_member(keys) {
+            let counted = with_keys(filled(&member.statements.count_rows), &self.key_type, &keys).fetch_one(&mut *connection).await?;
+            let there: i64 = counted.try_get(0)?;
+            if there == keys.len() as i64 {
+                continue;
+            }
+            for row in filled(&member.statements.unrecorded).bind(&self.name).bind(keys).fetch_all(&mut *connection).await? {
+                unrecorded.push(row.try_get("k")?);
+            }
         }
-        let rows = filled(&self.statements.unrecorded).bind(&self.name).bind(keys).fetch_all(connection).await?;
-        Ok(rows.iter().map(|row| row.try_get("k")).collect::<Result<_, _>>()?)
+        Ok(unrecorded)
     }
 
     /// About how many rows and recorded deletes there are, for an estimate of the end.
     pub async fn estimate(&self, connection: &mut PgConnection) -> Result<(Option<u64>, u64), Error> {
-        let row = sqlx::query(include_str!("estimate.sql")).bind(&self.statements.table).bind(&self.name).fetch_one(connection).await?;
+        let row = sqlx::query(include_str!("estimate.sql")).bind(&self.name).fetch_one(connection).await?;
         let (rows, records): (Option<i64>, i64) = (row.try_get("rows")?, row.try_get("records")?);
         Ok((rows.and_then(|rows| rows.try_into().ok()), records.try_into().unwrap_or(0)))
     }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
 use super::copy::copy;
+use super::member::Member;
 use super::statements::Statements;
 use super::{Collection, KeyType, attach};
 use crate::Error;
@@ -64,8 +66,12 @@ fn broken(rows: &[PgRow]) -> Result<BTreeMap<String, bool>, Error> {
     let mut changed = BTreeMap::new();
     for row in rows {
         let (name, problems): (Option<String>, Option<Vec<String>>) = (row.try_get("name")?, row.try_get("problems")?);
-        let (is, was) =
-            (problems.is_some_and(|problems| !problems.is_empty()), row.try_get::<Option<bool>, _>("was_broken")? == Some(true));
+        let members: Value = row.try_get("members")?;
+        let of_a_member = members.as_array().into_iter().flatten().any(|member| member["problem"].is_string());
+        let (is, was) = (
+            of_a_member || problems.is_some_and(|problems| !problems.is_empty()),
+            row.try_get::<Option<bool>, _>("was_broken")? == Some(true),
+        );
         changed.extend(name.filter(|_| is != was).map(|name| (name, is)));
     }
     Ok(changed)
@@ -99,12 +105,12 @@ fn read(rows: &[PgRow], config: &config::Collection, prefix: &str) -> Result<Col
     if let Some(original) = row.try_get::<Option<String>, _>("copy_of")? {
         return Err(copy(&original));
     }
-    if row.try_get::<Option<String>, _>("table_name")?.is_none() {
+    let Some(members) = members(row)? else {
         return Err(Error::refused_with(
             format!("the table of collection {name} is gone"),
             format!("put it back from your backup, or if it is not needed any more run: catchword detach {name}"),
         ));
-    }
+    };
     if !row.try_get::<bool, _>("view_exists")? {
         return Err(Error::refused_with(
             format!("the view {} of collection {name} is gone", row.try_get::<String, _>("view_name")?),
@@ -134,9 +140,21 @@ fn read(rows: &[PgRow], config: &config::Collection, prefix: &str) -> Result<Col
         installation: row.try_get("installation")?,
         unwatched: row.try_get("unwatched")?,
         unwatched_columns: row.try_get("unwatched_columns")?,
-        statements: Statements::fill(row)?,
+        members,
         name: row.try_get("name")?,
     })
+}
+
+/// Its tables. None: the only one is gone.
+fn members(row: &PgRow) -> Result<Option<Vec<Member>>, Error> {
+    let (members, has_ids): (Value, bool) = (row.try_get("members")?, row.try_get("has_ids")?);
+    let text = |member: &Value, key: &str| member[key].as_str().map(str::to_owned);
+    let member = |member: &Value| {
+        let statements = Statements::fill(&member["names"], has_ids);
+        let (schema, problem) = (text(member, "schema"), text(member, "problem"));
+        Some(Member { schema, problem, table: text(member, "table")?, view: text(member, "view")?, statements })
+    };
+    Ok(members.as_array().into_iter().flatten().map(member).collect())
 }
 
 impl Collection {
@@ -149,7 +167,9 @@ impl Collection {
     /// Refuses what cannot be served as it is.
     fn check(self) -> Result<Collection, Error> {
         self.check_targets()?;
-        match self.problems.first() {
+        // one schema of many holds up nobody else
+        let all = self.members.iter().all(|member| member.problem.is_some());
+        match self.problems.iter().chain(self.members.iter().filter_map(|member| member.problem.as_ref()).filter(|_| all)).next() {
             Some(problem) => Err(with_remedy(problem)),
             None => Ok(self),
         }

@@ -9,6 +9,7 @@ mod ids;
 mod key;
 mod keys;
 mod load;
+mod member;
 mod now;
 mod plan;
 mod repair;
@@ -42,9 +43,9 @@ pub use way_back::Lost;
 use uuid::Uuid;
 
 use crate::elastic::Target;
-use statements::Statements;
+use member::Member;
 
-/// A table, its view and its index, as they are attached.
+/// A table, its view and its index, as they are attached; or one table in many schemas.
 #[derive(Clone, Debug)]
 pub struct Collection {
     /// What jobs, commands and metrics call it.
@@ -75,5 +76,6 @@ pub struct Collection {
     pub unwatched: Vec<String>,
     /// Columns of its own table that the view reads and `watch` lacks.
     pub unwatched_columns: Vec<String>,
-    statements: Statements,
+    /// Its table; or one for each schema, by their names.
+    members: Vec<Member>,
 }

@@ -32,7 +32,11 @@ impl Collection {
     /// everybody's here; the loop, which halves, has more time.
     pub async fn now(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<Option<HashMap<String, Now>>, Error> {
         let mut found = HashMap::with_capacity(keys.len());
-        let rows = filled(&self.statements.now).bind(&self.name).bind(keys).bind(TOGETHER_BYTES).fetch_all(connection).await?;
+        let mut rows = Vec::with_capacity(keys.len());
+        for (member, keys) in self.by_member(keys) {
+            let now = filled(&member.statements.now).bind(&self.name).bind(keys).bind(TOGETHER_BYTES);
+            rows.extend(now.fetch_all(&mut *connection).await?);
+        }
         for row in rows {
             let targets: Vec<String> = row.try_get("targets")?;
             if !targets.iter().map(String::as_str).eq(self.targets.iter().map(Target::index)) {

@@ -4,7 +4,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{Connection, PgConnection};
 
 use super::Collection;
-use super::statements::{filled, with_keys};
+use super::statements::{Statements, filled, with_keys};
 use crate::Error;
 
 /// A key whose document cannot be built, and what Postgres said.
@@ -34,7 +34,31 @@ pub(super) struct Rows {
     pub unread: Vec<String>,
 }
 
-/// Runs a statement over keys. An error that a single row can cause (a cast, a division, a `raise`, no end) halves the keys
+impl Collection {
+    /// Runs a statement over keys, member by member.
+    pub(super) async fn rows(
+        &self,
+        connection: &mut PgConnection,
+        statement: impl Fn(&Statements) -> &str,
+        keys: &[&str],
+    ) -> Result<Rows, Error> {
+        let mut all = Rows { unread: self.of_unserved(keys), ..Rows::default() };
+        for (member, keys) in self.by_member(keys) {
+            all.extend(rows(connection, statement(&member.statements), self, &keys, None).await?);
+        }
+        Ok(all)
+    }
+}
+
+impl Rows {
+    pub fn extend(&mut self, more: Rows) {
+        self.found.extend(more.found);
+        self.unbuildable.extend(more.unbuildable);
+        self.unread.extend(more.unread);
+    }
+}
+
+/// Runs a statement over keys of one member. An error that a single row can cause (a cast, a division, a `raise`, no end) halves the keys
 /// until that row is alone; every other error is the whole collection's. When too many are slow there is no time for the rest: their jobs
 /// are left for the next pass, and the slow ones that were found are charged.
 pub(super) async fn rows(

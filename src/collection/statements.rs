@@ -4,7 +4,7 @@ use serde_json::Value;
 use sqlx::AssertSqlSafe;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
-use sqlx::{Connection, PgConnection, Postgres, Row};
+use sqlx::{Connection, PgConnection, Postgres};
 use uuid::Uuid;
 
 use super::KeyType;
@@ -31,8 +31,6 @@ pub(super) struct Statements {
     pub keys_since: Option<String>,
     pub count_rows: String,
     pub unrecorded: String,
-    /// The quoted name of the table.
-    pub table: String,
     pub doubled: String,
     /// Where the view has ids of its own.
     pub ids: Option<String>,
@@ -40,13 +38,12 @@ pub(super) struct Statements {
 
 impl Statements {
     /// Fills in the quoted names that `load.sql` returned.
-    pub fn fill(row: &sqlx::postgres::PgRow) -> Result<Statements, sqlx::Error> {
-        let names: Value = row.try_get("names")?;
+    pub fn fill(names: &Value, has_ids: bool) -> Statements {
         let has_period = names["period"].is_string();
-        let fill = |template: &str| fill_in(template, &names);
+        let fill = |template: &str| fill_in(template, names);
         let of_period = |template: &str| has_period.then(|| fill(template));
         let bodies = fill(include_str!("bodies.sql"));
-        Ok(Statements {
+        Statements {
             versions: fill(include_str!("versions.sql")),
             wants: fill(include_str!("wants.sql")),
             now: fill(include_str!("now.sql")),
@@ -65,10 +62,9 @@ impl Statements {
             keys_since: of_period(include_str!("keys_since.sql")),
             count_rows: fill(include_str!("count_rows.sql")),
             unrecorded: fill(include_str!("unrecorded.sql")),
-            table: row.try_get("table_name")?,
             doubled: fill(include_str!("doubled.sql")),
-            ids: row.try_get::<bool, _>("has_ids")?.then(|| fill(include_str!("ids.sql"))),
-        })
+            ids: has_ids.then(|| fill(include_str!("ids.sql"))),
+        }
     }
 }
 

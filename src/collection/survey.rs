@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use sqlx::{Connection, FromRow, PgConnection, Row};
 
 use super::check::{self, Judged};
+use super::member::Member;
 use super::repair::draw;
 use super::statements::{filled, read_view, with_keys};
 use super::{Collection, Unbuildable};
@@ -41,15 +42,24 @@ pub struct Survey {
     pub took: Duration,
 }
 
+async fn highest_of(connection: &mut PgConnection, member: &Member) -> Result<Highest, Error> {
+    let pages = sqlx::query(include_str!("pages.sql")).bind(&member.table).fetch_one(&mut *connection).await?;
+    let (largest, together): (Option<i64>, Option<i64>) = (pages.try_get("largest")?, pages.try_get("together")?);
+    let tail = format!("({},0)", (largest.unwrap_or(0) - TAIL_PAGES).max(0));
+    let share = (SAMPLE_PAGES as f64 * 100.0 / together.unwrap_or(0).max(1) as f64).min(100.0);
+    let row = filled(&member.statements.highest).bind(tail).bind(share as f32).fetch_one(connection).await?;
+    Ok(Highest::from_row(&row)?)
+}
+
 impl Collection {
     /// The highest revision among the newest and some other rows.
     pub async fn highest_revision(&self, connection: &mut PgConnection) -> Result<Highest, Error> {
-        let pages = sqlx::query(include_str!("pages.sql")).bind(&self.name).fetch_one(&mut *connection).await?;
-        let (largest, together): (Option<i64>, Option<i64>) = (pages.try_get("largest")?, pages.try_get("together")?);
-        let tail = format!("({},0)", (largest.unwrap_or(0) - TAIL_PAGES).max(0));
-        let share = (SAMPLE_PAGES as f64 * 100.0 / together.unwrap_or(0).max(1) as f64).min(100.0);
-        let row = filled(&self.statements.highest).bind(tail).bind(share as f32).fetch_one(connection).await?;
-        Ok(Highest::from_row(&row)?)
+        let mut all = Highest { highest: None, looked: 0, last_value: 0 };
+        for member in &self.members {
+            let found = highest_of(&mut *connection, member).await?;
+            all = Highest { highest: all.highest.max(found.highest), looked: all.looked + found.looked, last_value: found.last_value };
+        }
+        Ok(all)
     }
 
     /// Draws a number for a row as a worker does, in each isolation level, and undoes it. What Postgres said, if it refused.
@@ -110,11 +120,13 @@ impl Collection {
             Err(error) => return Err(error),
         }
         survey.took = started.elapsed();
-        let rows = read_view(connection, with_keys(filled(&self.statements.compared), &self.key_type, &keys)).await?;
-        let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
-        survey.returned = row.try_get("returned")?;
-        survey.without_revision = row.try_get("without_revision")?;
-        survey.other_revision = row.try_get("other_revision")?;
+        for (member, keys) in self.by_member(&keys) {
+            let rows = read_view(connection, with_keys(filled(&member.statements.compared), &self.key_type, &keys)).await?;
+            let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
+            survey.returned += row.try_get::<i64, _>("returned")?;
+            survey.without_revision += row.try_get::<i64, _>("without_revision")?;
+            survey.other_revision += row.try_get::<i64, _>("other_revision")?;
+        }
         Ok(survey)
     }
 }

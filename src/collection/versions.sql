@@ -4,6 +4,6 @@
 select coalesce(pg_catalog.array_agg({v_key}), '{}') as keys,
        coalesce(pg_catalog.array_agg(greatest(v.revision, c.floor, recorded.revision + recorded.revision % 2::bigint)), '{}') as versions
   from {view} v
-  join catchword.collection c on c.name = $1
+  join catchword.collection c on c.name = {member}
   left join lateral (select r.revision from catchword.record r where r.collection = $1 and r.key = {v_key} order by r.revision desc limit 1) as recorded on true
  where {v_at $2}

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sqlx::{PgConnection, Row};
 
-use super::rows::{Rows, rows};
+use super::rows::Rows;
 use super::{Collection, Unbuildable};
 use crate::Error;
 
@@ -27,7 +27,7 @@ impl Collection {
     /// found in the index.
     pub async fn wants(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<(HashMap<String, Want>, Vec<Unbuildable>), Error> {
         let (fit, unfit): (Vec<&str>, Vec<&str>) = keys.iter().partition(|key| self.key_type.fault(key).is_none());
-        let Rows { found, mut unbuildable, mut unread } = rows(connection, &self.statements.versions, self, &fit, None).await?;
+        let Rows { found, mut unbuildable, mut unread } = self.rows(connection, |statements| &statements.versions, &fit).await?;
         let mut wants: HashMap<String, Want> = HashMap::with_capacity(keys.len());
         for row in found {
             let (keys, versions): (Vec<String>, Vec<i64>) = (row.try_get("keys")?, row.try_get("versions")?);
@@ -36,7 +36,7 @@ impl Collection {
         // of what the view did not return, the second statement alone decides: a row that comes and goes between the two is as it is there
         let failed = |key: &str| unbuildable.iter().any(|fault| fault.key == key) || unread.iter().any(|unread| unread == key);
         let rest: Vec<&str> = fit.into_iter().filter(|key| !wants.contains_key(*key) && !failed(key)).collect();
-        let absent = rows(connection, &self.statements.wants, self, &rest, None).await?;
+        let absent = self.rows(connection, |statements| &statements.wants, &rest).await?;
         wants.extend(rest.iter().chain(&unfit).map(|key| ((*key).to_owned(), Want::Never)));
         unbuildable.extend(absent.unbuildable);
         unread.extend(absent.unread);

@@ -8,7 +8,7 @@ wanted as (
   select given.key, c.floor, recorded.revision as recorded
     from catchword.collection c, pg_catalog.unnest({given $2}) as given (key)
     left join lateral (select r.revision from catchword.record r where r.collection = $1 and r.key = given.key order by r.revision desc limit 1) as recorded on true
-   where c.name = $1
+   where c.name = {member}
 ),
 absent as (
   select wanted.key, wanted.floor, wanted.recorded from wanted where not exists (select from present where present.key = wanted.key)

@@ -64,6 +64,17 @@ pub struct Touch {
 }
 
 impl Collection {
+    /// The schemas that a table is in, where it is in many: `tenant_*` of `tenant_*.note`.
+    pub fn schemas(&self) -> Option<&str> {
+        let (schema, _) = self.table.split_once('.')?;
+        schema.contains('*').then_some(schema)
+    }
+
+    /// What `reindex` takes as flags: its scopes, and the schema where it has many.
+    pub fn flags(&self) -> Vec<&str> {
+        self.scopes.keys().map(String::as_str).chain(self.schemas().map(|_| SCHEMA)).collect()
+    }
+
     /// Reads the file of settings and mappings now: a JSON object. What it may hold is judged where indexes are made.
     pub fn mapping_json(&self) -> Result<Value, Error> {
         let built_in = self.name == CANARY;
@@ -78,6 +89,9 @@ impl Collection {
         }
     }
 }
+
+/// The flag of `reindex` that names one of many schemas.
+const SCHEMA: &str = "schema";
 
 /// The trigger takes no delay above an hour either: nobody waits longer for a direct write.
 const LONGEST_DELAY: Duration = Duration::from_secs(3600);
@@ -122,7 +136,7 @@ pub(super) fn section<'a>(source: Source<'a>, nth: usize, at: usize, table: &'a 
 pub(super) fn read(section: &Section) -> Result<Collection, Error> {
     let name = section.required_text("name", names::collection)?;
     let folder = section.source.file.parent().unwrap_or(Path::new(""));
-    Ok(Collection {
+    let collection = Collection {
         table: section.required_text("table", names::relation)?,
         key: key(section)?,
         view: section.required_text("view", names::relation)?,
@@ -137,7 +151,52 @@ pub(super) fn read(section: &Section) -> Result<Collection, Error> {
         watch: watch(section)?,
         delay: section.parsed("delay", delay)?.unwrap_or(USUAL_DELAY),
         name,
-    })
+    };
+    check_schemas(section, &collection)?;
+    Ok(collection)
+}
+
+/// Many schemas are said in the same way wherever a table or view of theirs is named.
+fn check_schemas(section: &Section, collection: &Collection) -> Result<(), Error> {
+    let refuse = |key: &str, problem: String, remedy: String| Err(section.refuse(key, section.at(key), Fault::new(problem, remedy)));
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_*".contains(c);
+    let touched = collection.touches.iter().map(|touch| ("touches", &touch.table));
+    let unwatched = collection.unwatched.iter().map(|table| ("unwatched", table));
+    let mut others = [("view", &collection.view)].into_iter().chain(touched).chain(unwatched);
+    let Some(schemas) = collection.schemas() else {
+        let starred = [("table", &collection.table)].into_iter().chain(others).find(|(_, name)| name.contains('*') && !name.contains('"'));
+        return match starred {
+            Some((key, name)) => refuse(
+                key,
+                format!("is {name:?}, and a * stands for many schemas"),
+                "write table = \"tenant_*.note\" and view = \"tenant_*.note_document\"".into(),
+            ),
+            None => Ok(()),
+        };
+    };
+    if !schemas.chars().all(plain) || schemas == "*" {
+        let remedy = "write what their names have in common, in small letters, digits and _, and * for the rest: tenant_*";
+        return refuse("table", format!("is {:?}", collection.table), remedy.into());
+    }
+    if collection.scopes.contains_key(SCHEMA) {
+        return refuse("scopes", "has a scope schema, which means the schema here".into(), "choose another name".into());
+    }
+    let starts = format!("{schemas}.");
+    if !collection.view.starts_with(&starts) {
+        return refuse(
+            "view",
+            format!("is {:?}, and each schema has a view of its own", collection.view),
+            format!("write view = \"{starts}{}\"", collection.view.rsplit('.').next().unwrap_or("view")),
+        );
+    }
+    match others.find(|(_, name)| name.contains('*') && !name.contains('"') && !name.starts_with(&starts)) {
+        Some((key, name)) => refuse(
+            key,
+            format!("has {name:?}, and the schemas of the table are {schemas}"),
+            format!("write {starts}… for a table in each of them, or schema.table for one that they share"),
+        ),
+        None => Ok(()),
+    }
 }
 
 fn key(section: &Section) -> Result<Vec<String>, Error> {

@@ -78,6 +78,7 @@ pub(crate) async fn load_collections(context: &Context, Found { collections, mut
     }
     for collection in &loaded {
         faults.note(&collection.name, Fault::Unmigrated, collection.not_migrated());
+        faults.note(&collection.name, Fault::SchemaNotServed, collection.not_served());
         if collection.targets.len() < 2 {
             faults.note(&collection.name, Fault::Lagging, None);
         }

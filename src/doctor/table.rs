@@ -30,7 +30,7 @@ pub(super) async fn look(connection: &mut PgConnection, config: &config::Collect
     let searched = config.scopes.values().chain(&config.period);
     let searched: Vec<&String> = searched.collect::<BTreeSet<_>>().into_iter().collect();
     let table: Table = sqlx::query_as(include_str!("table.sql")).bind(&config.name).bind(&searched).fetch_one(&mut *connection).await?;
-    let problems = &attached.problems;
+    let problems: Vec<String> = attached.problems.iter().cloned().chain(attached.not_served()).collect();
     let (hidden, others): (Vec<String>, Vec<String>) =
         problems.iter().cloned().partition(|problem| problem.starts_with("row security of "));
     let mut lines = triggers(&others);

@@ -1,6 +1,6 @@
 -- The table of collection $1: what it is, who writes into it past the triggers, and which of the columns $2 no index begins with.
 with recursive below (relation) as (
-  select to_regclass(c.view)::oid from catchword.collection c where c.name = $1
+  select to_regclass(c.view)::oid from catchword.members($1) as c
   union
   select d.refobjid
     from below b
@@ -19,6 +19,8 @@ select c.source::text as name, r.relispartition as partition, r.relkind = 'p' as
                                  where x.indrelid = c.source and a.attname = wanted.name and x.indisvalid and x.indpred is null)
               order by 1) as unindexed,
        greatest(catchword.about_rows(c.source), 0) as rows
-  from catchword.collection c
+  from catchword.members($1) as c
   join pg_catalog.pg_class r on r.oid = c.source
- where c.name = $1
+ -- of many schemas the largest table
+ order by rows desc, c.name
+ limit 1

@@ -16,6 +16,8 @@ pub(crate) enum Fault {
     RebuildStuck,
     /// An index that readers do not see lags behind. The readers' goes on; no job is satisfied until then.
     Lagging,
+    /// A schema of many cannot be served as it is. The others are.
+    SchemaNotServed,
     /// Its touches could not be worked on, the last time they were tried. Its other jobs go on.
     TouchesWait,
     /// Its view or mapping is at fault: over half of the last batch was refused with one error.
@@ -41,7 +43,7 @@ impl Fault {
             Fault::NotShown | Fault::RebuildStuck | Fault::Lagging => tracing::error!(collection, "{why}"),
             Fault::Refusing => tracing::error!(collection, "more than half of a batch is refused with the same error: {why}"),
             Fault::Blocked => tracing::error!(collection, "blocked: {why}"),
-            Fault::NotServed => tracing::error!(collection, "not served: {why}"),
+            Fault::NotServed | Fault::SchemaNotServed => tracing::error!(collection, "not served: {why}"),
             // the breaker that opened was logged
             Fault::Unverified => {}
         }
@@ -57,7 +59,7 @@ impl Fault {
             Fault::TouchesWait => "changes of related tables are worked on again",
             Fault::Refusing => "documents are no longer refused with one error",
             Fault::Blocked => "no longer blocked",
-            Fault::NotServed => "served again",
+            Fault::NotServed | Fault::SchemaNotServed => "served again",
             Fault::Unverified => return,
         };
         tracing::info!(collection, "{says}");
@@ -76,7 +78,7 @@ impl Faults {
             Some(why) => {
                 let before = self.lock().insert(at, why.clone());
                 // another reason not to serve a collection is news: its remedy is another one
-                if before.is_none() || fault == Fault::NotServed && before.as_ref() != Some(&why) {
+                if before.is_none() || matches!(fault, Fault::NotServed | Fault::SchemaNotServed) && before.as_ref() != Some(&why) {
                     fault.log_beginning(collection, &why);
                 }
             }

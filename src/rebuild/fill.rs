@@ -24,10 +24,10 @@ impl Run<'_> {
             if self.stop.is_cancelled() {
                 return Err(Error::Stopped);
             }
-            let chunk = reindex::chunk(self.pool(), id, reindex::CHUNK).await?;
+            let (chunk, finished) = reindex::chunk(self.pool(), id, reindex::CHUNK).await?;
             scheduled += chunk.max(0) as u64;
             self.say(rebuild.stage, left.map(|left| (scheduled, left.max(0) as u64)), None);
-            if chunk < i64::from(reindex::CHUNK) {
+            if finished {
                 break;
             }
         }

@@ -97,11 +97,12 @@ pub async fn remaining(connection: &mut PgConnection, id: i64) -> Result<Option<
     }
 }
 
-/// Schedules the next chunk, in a transaction of its own. Fewer than `size`: it was the last.
-pub async fn chunk(pool: &PgPool, id: i64, size: i32) -> Result<i64, Error> {
+/// Schedules the next chunk, in a transaction of its own: how many keys, and whether they were the last.
+pub async fn chunk(pool: &PgPool, id: i64, size: i32) -> Result<(i64, bool), Error> {
     let scheduled = sqlx::query_scalar("select catchword.reindex_chunk($1, $2)").bind(id).bind(size).fetch_one(pool).await?;
     crash::point("chunk-committed");
-    Ok(scheduled)
+    let finished = sqlx::query_scalar(include_str!("finished.sql")).bind(id).fetch_one(pool).await?;
+    Ok((scheduled, finished))
 }
 
 /// A reindex that is not finished: it runs somewhere, or was cut short.

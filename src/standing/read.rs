@@ -127,7 +127,7 @@ impl CollectionStanding {
             Ok(attached) => {
                 let mismatch = attached.check_targets().err().map(|error| error.to_string());
                 let problem = || attached.problems.first().map(|problem| collection::with_remedy(problem).to_string());
-                self.problem = mismatch.or_else(problem);
+                self.problem = mismatch.or_else(problem).or_else(|| attached.not_served());
                 self.attached = Some(attached);
             }
             Err(refused @ Error::Refused { .. }) => self.problem = Some(refused.to_string()),

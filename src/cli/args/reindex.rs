@@ -84,7 +84,7 @@ pub(super) fn first_phase(words: &[OsString]) -> FirstPhase {
     let collections = config.into_iter().flat_map(|config| config.collections);
     FirstPhase {
         is_reindex: words.iter().any(|word| word == "reindex"),
-        scopes: collections.flat_map(|collection| collection.scopes.into_keys()).collect(),
+        scopes: collections.flat_map(|collection| collection.flags().into_iter().map(str::to_owned).collect::<Vec<_>>()).collect(),
         unread,
     }
 }

@@ -4,3 +4,4 @@ pub mod habits;
 pub mod ids;
 pub mod keys;
 pub mod partitions;
+pub mod schemas;

@@ -1,0 +1,1 @@
+select not exists (select from catchword.collection c where c.name = $1)
