@@ -99,7 +99,7 @@ fn everything_that_can_be_written_is_read() {
             }],
             unwatched: Vec::new(),
             watch: vec!["text".into(), "tags".into()],
-            delay: Duration::from_secs(120),
+            delay: Some(Duration::from_secs(120)),
         }]
     );
 }
@@ -113,7 +113,7 @@ fn what_is_not_written_has_a_default() {
     let annotation = &config.collections[0];
     assert_eq!(annotation.index, "annotation");
     assert_eq!(annotation.revision, "catchword_revision");
-    assert_eq!(annotation.delay, Duration::from_secs(60));
+    assert_eq!(annotation.delay, None);
     assert!(annotation.scopes.is_empty() && annotation.touches.is_empty());
     assert!(annotation.watch.is_empty() && annotation.period.is_none());
     assert_eq!(parse(&format!("[worker]\n{LEAST}")).unwrap().worker, Worker::default());
@@ -305,7 +305,7 @@ fn a_touch_names_columns_an_expression_or_a_query() {
 #[test]
 fn a_delay_is_whole_seconds_up_to_an_hour() {
     for (text, seconds) in [("0s", 0), ("60s", 60), ("1m 30s", 90), ("1h", 3600), ("2000ms", 2)] {
-        assert_eq!(one(&format!("delay = \"{text}\"")).delay, Duration::from_secs(seconds));
+        assert_eq!(one(&format!("delay = \"{text}\"")).delay, Some(Duration::from_secs(seconds)));
     }
     let write = r#"write whole seconds up to an hour, as in "60s""#;
     one_refused("delay = \"500ms\"", &format!("delay is not in whole seconds; {write}"));

@@ -22,7 +22,7 @@ mod suspect;
 pub use bury::{Burial, Reason, bury};
 pub use by_hand::bury_by_hand;
 pub use census::{CENSUS_LIMIT, Census, Letters, census, letters, unserved};
-pub use claim::{Cursor, Job, LIVE, claim, live_is_due};
+pub use claim::{Cursor, Job, LIVE, QUICK, claim, claim_until, live_is_due};
 pub use class::Class;
 pub use dead::{Group, Letter, Which, dead_groups, dead_letters, discard, replay};
 pub use first_due::{FirstDue, dated_ahead, first_due};

@@ -79,7 +79,7 @@ pub(crate) static JOBS: Level = Level::new(
 pub(crate) static OLDEST_DUE: Level = Level::new(
     "catchword_oldest_due_job_age_seconds",
     &["collection", "priority"],
-    "How long the oldest due job has been due, claimed ones included; 0: nothing is due. live: priority 1, the writes. bulk: what comes after them.",
+    "How long the oldest due job has been due, claimed ones included; 0: nothing is due. live: priorities 0 and 1, the writes. bulk: what comes after them.",
 );
 pub(crate) static OLDEST_CHANGE: Level = Level::new(
     "catchword_oldest_change_seconds",

@@ -17,7 +17,8 @@ use crate::{Error, database};
 /// A blocked collection is tried with this many: enough to see whether its index takes writes again, too few to hurt.
 const TRIAL: u32 = 50;
 /// While a walk is among live jobs, each so many batches one is a bulk's: live jobs that outrun the loop would otherwise hold up a reindex
-/// or a rebuild for ever. So few that it is not noticed, so many that a pass of slow batches has one.
+/// or a rebuild for ever. So few that it is not noticed, so many that a pass of slow batches has one. While it is among quick jobs, each so
+/// many one is of live jobs that waited, for the same reason: a job that was put off must come up again.
 const TURN: u32 = 4;
 
 /// So long a pass walks bulks, whatever else is due. Then it ends as soon as a live job is: somebody waits for that.
@@ -35,7 +36,8 @@ pub(super) struct Walks {
 struct Walk {
     collection: Arc<Collection>,
     cursor: Cursor,
-    /// How far the bulks' own turns have come.
+    /// How far the turns of live jobs that waited have come, and the bulks' own.
+    waited: Cursor,
     bulk: Cursor,
     turn: u32,
     touches: Touches,
@@ -52,6 +54,13 @@ enum Touches {
     Now,
     /// None is due, or they cannot be worked on.
     Over,
+}
+
+/// Whose turn a batch may be while others are not through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aside {
+    Waited,
+    Bulk,
 }
 
 /// What is next: a batch, or a step of a collection's touches.
@@ -122,20 +131,26 @@ impl Walks {
             let size = context.health.batches.of(&walk.collection.name).size();
             let limit = if walk.on_trial { TRIAL.min(size) } else { size };
             let started = Instant::now();
-            let bulk = walk.bulks_turn();
+            let aside = walk.aside();
+            let (from, end) = match aside {
+                Some(Aside::Waited) => (walk.waited, Cursor::BEHIND_LIVE),
+                Some(Aside::Bulk) => (walk.bulk, Cursor::END),
+                None => (walk.cursor, Cursor::END),
+            };
             let name = &walk.collection.name;
-            let claim = claim(context, name, bulk.unwrap_or(walk.cursor), limit).instrument(debug_span!("claim", collection = name));
+            let claim = claim(context, name, from, end, limit).instrument(debug_span!("claim", collection = name));
             let (transaction, mut jobs) = claim.await?;
             // fewer than asked for: the end of the queue
             let last = jobs.last().filter(|_| jobs.len() as u32 == limit).map(Cursor::behind);
-            if bulk.is_none() {
+            if aside.is_none() {
                 walk.leave_out_seen(&mut jobs);
             }
             // this is the pass' span: it points back at the requests that wrote
             self.links.add(&Span::current(), jobs.iter().filter_map(|job| job.traceparent.as_deref()));
             let (collection, look) = (walk.collection.clone(), walk.looks.of(&jobs));
-            match (bulk, last) {
-                (Some(_), last) => walk.bulk = last.unwrap_or(Cursor::END),
+            match (aside, last) {
+                (Some(Aside::Waited), last) => walk.waited = last.unwrap_or(end),
+                (Some(Aside::Bulk), last) => walk.bulk = last.unwrap_or(end),
                 (None, Some(last)) if !walk.on_trial => walk.go_on_behind(last),
                 (None, _) => walk.at_end = true,
             }
@@ -174,9 +189,15 @@ impl Walks {
     }
 }
 
-async fn claim(context: &Context, name: &str, cursor: Cursor, limit: u32) -> Result<(Transaction<'static, Postgres>, Vec<Job>), Error> {
+async fn claim(
+    context: &Context,
+    name: &str,
+    from: Cursor,
+    end: Cursor,
+    limit: u32,
+) -> Result<(Transaction<'static, Postgres>, Vec<Job>), Error> {
     let mut transaction = database::begin(&context.pool).await?;
-    let jobs = job::claim(&mut transaction, name, cursor, limit).await?;
+    let jobs = job::claim_until(&mut transaction, name, from, end, limit).await?;
     Ok((transaction, jobs))
 }
 
@@ -185,24 +206,36 @@ impl Walk {
         let looks = Looks { live: Look::First, bulk: Look::First };
         // a blocked collection has enough to do
         let touches = if on_trial { Touches::Over } else { Touches::AfterABatch };
-        Walk { collection, cursor: Cursor::TOP, bulk: Cursor::BEHIND_LIVE, turn: 0, touches, at_end: false, on_trial, looks }
+        let (cursor, waited, bulk) = (Cursor::TOP, Cursor::BEHIND_QUICK, Cursor::BEHIND_LIVE);
+        Walk { collection, cursor, waited, bulk, turn: 0, touches, at_end: false, on_trial, looks }
     }
 
-    /// Where the next batch begins, if it is a bulk's turn.
-    fn bulks_turn(&mut self) -> Option<Cursor> {
+    /// Whose turn the next batch is, if it is not simply the next one's.
+    fn aside(&mut self) -> Option<Aside> {
         self.turn += 1;
+        let among_quick = !self.on_trial && self.cursor < Cursor::BEHIND_QUICK && self.waited < Cursor::BEHIND_LIVE;
         let among_live = !self.on_trial && self.cursor < Cursor::BEHIND_LIVE && self.bulk < Cursor::END;
-        (among_live && self.turn.is_multiple_of(TURN)).then_some(self.bulk)
+        match self.turn % TURN {
+            0 if among_live => Some(Aside::Bulk),
+            2 if among_quick => Some(Aside::Waited),
+            _ => None,
+        }
     }
 
-    /// Past the live jobs it goes on where the bulks' turns ended: one walk, as without them.
+    /// Past the quick jobs it goes on where the turns of those that waited ended, and past these where the bulks' turns did: one walk, as
+    /// without them.
     fn go_on_behind(&mut self, last: Cursor) {
-        self.cursor = if last < Cursor::BEHIND_LIVE { last } else { last.max(self.bulk) };
+        let past_quick = if last < Cursor::BEHIND_QUICK { last } else { last.max(self.waited) };
+        self.cursor = if past_quick < Cursor::BEHIND_LIVE { past_quick } else { past_quick.max(self.bulk) };
     }
 
-    /// A batch that comes from the live jobs to the bulks' meets those that had their turn already.
+    /// A batch that comes from the quick jobs to the others meets those that had their turn already.
     fn leave_out_seen(&self, jobs: &mut Vec<Job>) {
-        jobs.retain(|job| is_live(job) || Cursor::behind(job) > self.bulk);
+        jobs.retain(|job| match Cursor::behind(job) {
+            quick if quick < Cursor::BEHIND_QUICK => true,
+            waited if waited < Cursor::BEHIND_LIVE => waited > self.waited,
+            bulk => bulk > self.bulk,
+        });
     }
 }
 

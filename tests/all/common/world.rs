@@ -76,6 +76,7 @@ table = \"bystander\"
 key = \"id\"
 view = \"bystander_document\"
 mapping = \"bystander.json\"
+delay = \"60s\"
 ";
 
 const BYSTANDER_SQL: &str = "

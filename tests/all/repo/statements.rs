@@ -74,13 +74,13 @@ async fn plan_of_a_claim(world: &World) -> Value {
     sqlx::query("begin").execute(&mut *connection).await.unwrap();
     sqlx::query(include_str!("../../../src/job/keep_the_plan.sql")).execute(&mut *connection).await.unwrap();
     let prepare = concat!(
-        "prepare claim (text, integer, timestamptz, bigint, bigint) as ",
+        "prepare claim (text, integer, timestamptz, bigint, bigint, integer) as ",
         // a comment before the statement is as good as none
         "\n",
         include_str!("../../../src/job/claim.sql")
     );
     sqlx::raw_sql(prepare).execute(&mut *connection).await.unwrap();
-    let row = sqlx::raw_sql("explain (format json) execute claim ('item', -2147483648, '1970-01-01', 0, 2500)")
+    let row = sqlx::raw_sql("explain (format json) execute claim ('item', -2147483648, '1970-01-01', 0, 2500, 2147483647)")
         .fetch_one(&mut *connection)
         .await
         .unwrap();
