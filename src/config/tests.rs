@@ -20,6 +20,7 @@ const WHOLE: &str = r#"
 tick = "*/5 * * * *"
 batch = 100
 in_flight = 4
+quick = "5ms"
 canary = false
 audit = "off"
 sweep_after = "2h"
@@ -70,6 +71,7 @@ fn everything_that_can_be_written_is_read() {
             tick: "0 */5 * * * *".into(),
             batch: 100,
             in_flight: 4,
+            quick: Some(Duration::from_millis(5)),
             canary: false,
             audit: None,
             sweep_after: Duration::from_secs(7200)
@@ -108,7 +110,8 @@ fn everything_that_can_be_written_is_read() {
 fn what_is_not_written_has_a_default() {
     let config = parse(LEAST).unwrap();
     let day = Duration::from_secs(24 * 3600);
-    let usual = Worker { tick: "0 * * * * *".into(), batch: 2500, in_flight: 2, canary: true, audit: Some(day), sweep_after: 7 * day };
+    let quick = Some(Duration::from_millis(25));
+    let usual = Worker { tick: "0 * * * * *".into(), batch: 2500, in_flight: 2, quick, canary: true, audit: Some(day), sweep_after: 7 * day };
     assert_eq!(config.worker, usual);
     let annotation = &config.collections[0];
     assert_eq!(annotation.index, "annotation");
@@ -226,6 +229,28 @@ fn an_audit_and_a_sweep_wait_an_hour_at_least() {
         let said = worker(line).unwrap_err();
         assert!(said.ends_with(sentence), "{said}");
     }
+}
+
+#[test]
+fn the_quick_lane_asks_every_millisecond_to_every_ten_seconds_or_never() {
+    let worker = |lines: &str| parse(&format!("[worker]\n{lines}\n{LEAST}")).map(|config| config.worker);
+    for (text, span) in [("1ms", Some(1)), ("25ms", Some(25)), ("10s", Some(10_000)), ("off", None)] {
+        assert_eq!(worker(&format!("quick = \"{text}\"")).unwrap().quick, span.map(Duration::from_millis), "{text}");
+    }
+    let write = r#"write a time span from "1ms" to "10s", as in "25ms", or "off""#;
+    for (text, problem) in [
+        ("999us", "is shorter than a millisecond"),
+        ("0s", "is shorter than a millisecond"),
+        ("11s", "is longer than 10 seconds"),
+        ("25", "is not a time span"),
+        ("-1ms", "is not a time span"),
+        ("on", "is not a time span"),
+        ("", "is not a time span"),
+    ] {
+        refused(&format!("[worker]\nquick = \"{text}\"\n{LEAST}"), &format!("2: worker: quick {problem}; {write}"));
+    }
+    refused("[worker]\nquick = 25", r#"2: worker: quick cannot be a number; write quick = "25ms""#);
+    refused("[worker]\nquick = true", r#"2: worker: quick cannot be true or false; write quick = "25ms""#);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The walks of a pass: collections in turn, one batch per turn, and behind it a step of the collection's touches.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +31,10 @@ pub(super) struct Walks {
     began: Instant,
     /// The collections whose live jobs the pass would take first.
     served: Vec<String>,
+    /// Where every walk ends.
+    end: Cursor,
+    /// How far the walks came, and how the next batch of each would begin.
+    reached: HashMap<String, (Cursor, Look)>,
 }
 
 struct Walk {
@@ -108,7 +112,24 @@ impl Walks {
     pub fn new(collections: Vec<(Arc<Collection>, bool)>) -> Walks {
         let served = collections.iter().filter(|(_, on_trial)| !on_trial).map(|(collection, _)| collection.name.clone()).collect();
         let walks = collections.into_iter().map(|(collection, on_trial)| Walk::of(collection, on_trial)).collect();
-        Walks { walks, links: Links::default(), began: Instant::now(), served }
+        Walks { walks, links: Links::default(), began: Instant::now(), served, end: Cursor::END, reached: HashMap::new() }
+    }
+
+    /// The same over quick jobs alone.
+    pub fn quick(collections: Vec<Arc<Collection>>) -> Walks {
+        Walks { end: Cursor::BEHIND_QUICK, ..Walks::new(collections.into_iter().map(|collection| (collection, false)).collect()) }
+    }
+
+    /// The same over those quick jobs that lie behind a cursor: they are written without a look, and no touches have their turn.
+    pub fn unseen(collections: Vec<(Arc<Collection>, Cursor)>) -> Walks {
+        let looks = Looks { live: Look::Later, bulk: Look::First };
+        let walk = |(collection, cursor)| Walk { cursor, looks, touches: Touches::Over, ..Walk::of(collection, false) };
+        Walks { walks: collections.into_iter().map(walk).collect(), ..Walks::quick(Vec::new()) }
+    }
+
+    /// How far each walk came that claimed something, and how its next batch would begin.
+    pub fn reached(self) -> impl Iterator<Item = (String, (Cursor, Look))> {
+        self.reached.into_iter()
     }
 
     /// Claims the next batch, if it is not the turn of touches. None: every walk is at its end.
@@ -131,11 +152,11 @@ impl Walks {
             let size = context.health.batches.of(&walk.collection.name).size();
             let limit = if walk.on_trial { TRIAL.min(size) } else { size };
             let started = Instant::now();
-            let aside = walk.aside();
+            let aside = if self.end == Cursor::END { walk.aside() } else { None };
             let (from, end) = match aside {
                 Some(Aside::Waited) => (walk.waited, Cursor::BEHIND_LIVE),
                 Some(Aside::Bulk) => (walk.bulk, Cursor::END),
-                None => (walk.cursor, Cursor::END),
+                None => (walk.cursor, self.end),
             };
             let name = &walk.collection.name;
             let claim = claim(context, name, from, end, limit).instrument(debug_span!("claim", collection = name));
@@ -148,6 +169,9 @@ impl Walks {
             // this is the pass' span: it points back at the requests that wrote
             self.links.add(&Span::current(), jobs.iter().filter_map(|job| job.traceparent.as_deref()));
             let (collection, look) = (walk.collection.clone(), walk.looks.of(&jobs));
+            if let Some(job) = jobs.last() {
+                self.reached.insert(collection.name.clone(), (Cursor::behind(job), look));
+            }
             match (aside, last) {
                 (Some(Aside::Waited), last) => walk.waited = last.unwrap_or(end),
                 (Some(Aside::Bulk), last) => walk.bulk = last.unwrap_or(end),
@@ -176,6 +200,9 @@ impl Walks {
     /// How the next batch of a collection begins that is live or a bulk's as these jobs are.
     pub fn look(&mut self, name: &str, jobs: &[Job], look: Look) {
         self.walks.iter_mut().filter(|walk| walk.collection.name == name).for_each(|walk| *walk.looks.of_mut(jobs) = look);
+        if let Some((_, next)) = self.reached.get_mut(name) {
+            *next = look;
+        }
     }
 
     /// Nothing is left to touch in this pass, or nothing can be.
