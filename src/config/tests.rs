@@ -111,7 +111,8 @@ fn what_is_not_written_has_a_default() {
     let config = parse(LEAST).unwrap();
     let day = Duration::from_secs(24 * 3600);
     let quick = Some(Duration::from_millis(25));
-    let usual = Worker { tick: "0 * * * * *".into(), batch: 2500, in_flight: 2, quick, canary: true, audit: Some(day), sweep_after: 7 * day };
+    let usual =
+        Worker { tick: "0 * * * * *".into(), batch: 2500, in_flight: 2, quick, canary: true, audit: Some(day), sweep_after: 7 * day };
     assert_eq!(config.worker, usual);
     let annotation = &config.collections[0];
     assert_eq!(annotation.index, "annotation");

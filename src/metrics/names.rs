@@ -8,7 +8,7 @@ use super::instrument::{Count, Level, Metric, Spread};
 const DURATIONS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 /// A pass ends after 10 s, and its last batch after 45 more.
 const PASSES: &[f64] = &[0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0];
-/// From one direct write to an hour's outage. 60 s and 120 s bound what the loop needs where all is well: the delay, and a tick.
+/// From one direct write to an hour's outage. 60 s and 120 s bound what the loop needs for what was written directly, where all is well: the delay, and a tick.
 const FRESHNESS: &[f64] =
     &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 90.0, 120.0, 180.0, 300.0, 600.0, 1800.0, 3600.0];
 /// From one small document to the largest bulk, in powers of four.

@@ -67,12 +67,7 @@ async fn walk(context: &Context, collections: &[&str], trial: Trial, stop: &Canc
 }
 
 /// The collections that can be worked on, each with whether it is blocked and on trial; why the others cannot is in the outcome.
-pub(super) async fn admit(
-    context: &Context,
-    collections: &[&str],
-    trial: Trial,
-    outcome: &mut Outcome,
-) -> Vec<(Arc<Collection>, bool)> {
+pub(super) async fn admit(context: &Context, collections: &[&str], trial: Trial, outcome: &mut Outcome) -> Vec<(Arc<Collection>, bool)> {
     let why_unverified = |name: &str| context.health.faults.why(name, Fault::Unverified);
     let mut admitted = Vec::new();
     for collection in context.collections(collections) {

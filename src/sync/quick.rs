@@ -46,13 +46,7 @@ pub(crate) async fn quick_pass(
     Ok(outcome)
 }
 
-async fn walk(
-    context: &Context,
-    collections: &[&str],
-    seen: &mut Seen,
-    stop: &CancellationToken,
-    end: Instant,
-) -> Result<Outcome, Error> {
+async fn walk(context: &Context, collections: &[&str], seen: &mut Seen, stop: &CancellationToken, end: Instant) -> Result<Outcome, Error> {
     let mut outcome = Outcome::default();
     let admitted: Vec<Arc<Collection>> =
         admit(context, collections, Trial::Over, &mut outcome).await.into_iter().map(|(collection, _)| collection).collect();

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::Worker;
 use super::question::Pace;
 use crate::collection::Collection;
-use crate::context::probe_in_background;
+use crate::context::{probe_in_background, refresh};
 use crate::health::Fault;
 use crate::job::{self, QuickDue};
 use crate::outcome::Outcome;
@@ -123,6 +123,10 @@ impl Keeper {
             pace.asked(reach, took, Instant::now());
             if !due.is_empty() {
                 pace.found(Instant::now());
+                // somebody resumed it since the last tick
+                if self.collections().iter().any(|collection| collection.paused.is_some() && due.contains(&collection.name)) {
+                    refresh(&self.worker.context).await?;
+                }
                 if self.work(&due, &mut connection, stop).await? {
                     continue;
                 }
@@ -175,13 +179,12 @@ impl Keeper {
         Ok(moved)
     }
 
-    /// The collections that can be worked on now.
+    /// The collections that can be worked on now, unless they are paused: the question itself asks for that.
     fn askable(&self) -> Vec<String> {
         let faults = &self.worker.context.health.faults;
         let rests = |name: &str| self.rests.get(name).is_some_and(|rest| Instant::now() < rest.until);
         let is_served = |name: &str| faults.why(name, Fault::Blocked).is_none() && faults.why(name, Fault::Unverified).is_none();
-        let workable =
-            |c: &Arc<Collection>| self.every.is_some() && c.paused.is_none() && is_served(&c.name) && !self.is_down(c) && !rests(&c.name);
+        let workable = |c: &Arc<Collection>| self.every.is_some() && is_served(&c.name) && !self.is_down(c) && !rests(&c.name);
         self.collections().into_iter().filter(workable).map(|collection| collection.name.clone()).collect()
     }
 

@@ -53,7 +53,9 @@ async fn plain_inserts_updates_deletes_and_changes_of_related_rows_are_settled_w
     let key = world.annotate("acct:a", "once more").await;
     eventually("indexed", async || world.version("annotation", &key).await.is_some()).await;
     eventually("the other one is due", async || {
-        world.one("select scheduled_at < now() - interval '1 second' from catchword.job where priority = 1 and collection = 'annotation'").await
+        world
+            .one("select scheduled_at < now() - interval '1 second' from catchword.job where priority = 1 and collection = 'annotation'")
+            .await
     })
     .await;
     let said = worker.lines().iter().filter(|line| line.contains("quick lane: ")).count();
