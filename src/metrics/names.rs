@@ -68,7 +68,7 @@ pub(crate) static CANARY_SECONDS: Spread = Spread::new(
     "catchword_canary_seconds",
     &["stage"],
     FRESHNESS,
-    "From the commit of the canary's change until Elasticsearch has it (indexed) and search shows it (searchable). A change that is not seen within a minute is given up and counts as 61 s.",
+    "From the commit of the canary's change until Elasticsearch has it (indexed) and search shows it (searchable). The quick lane carries it like any write, or else the tick. A change that is not seen within a minute is given up and counts as 61 s.",
 );
 
 pub(crate) static JOBS: Level = Level::new(

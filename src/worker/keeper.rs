@@ -61,10 +61,11 @@ struct Rest {
 
 impl Keeper {
     pub fn new(worker: Worker, wake: Arc<Notify>) -> Keeper {
+        // workers that serve others have a keeper of their own
+        let served: BTreeSet<&str> = worker.collections.iter().map(String::as_str).collect();
         Keeper {
             every: worker.context.config.worker.quick,
-            // workers that serve others have a keeper of their own
-            lock: format!("catchword quick lane of {}", worker.collections.join(", ")),
+            lock: format!("catchword quick lane of {}", served.into_iter().collect::<Vec<_>>().join(", ")),
             worker,
             wake,
             seen: Seen::default(),
