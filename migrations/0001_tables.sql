@@ -31,7 +31,7 @@ create table catchword.collection (
   unwatched       text[] not null default '{}',
   scopes          jsonb not null default '{}',
   period          name,
-  delay_seconds   integer not null default 60
+  delay_seconds   integer not null default 0
                   constraint collection_delay_is_sane check (delay_seconds between 0 and 3600),
   definition      text not null,
   partitions      text[] not null default '{}',
@@ -74,7 +74,8 @@ comment on column catchword.collection.unwatched
   is 'tables that the view reads and that are not watched on purpose: documents may be older than these';
 comment on column catchword.collection.scopes is 'the names that reindex knows, and their columns';
 comment on column catchword.collection.period is 'the column that reindex --between reads';
-comment on column catchword.collection.delay_seconds is 'how long a job waits, so that the direct write comes first';
+comment on column catchword.collection.delay_seconds
+  is 'how long a job waits, where the transaction does not say: store_and_schedule does, so that its write comes first';
 comment on column catchword.collection.definition is 'digest of what was attached; equal means nothing to do';
 comment on column catchword.collection.partitions
   is 'the partitions that hold rows as they were last looked at, each with the oid of the trigger that Postgres made '
@@ -127,7 +128,8 @@ comment on column catchword.job.key
 comment on column catchword.job.enqueued_at is 'sorts the walk within a priority; a bulk spaces it by a microsecond';
 comment on column catchword.job.scheduled_at is 'due from here on; lag is measured from it';
 comment on column catchword.job.expires_at is 'from here on: counted as expired, and buried if it was refused before';
-comment on column catchword.job.priority is 'lower runs first: 1 live, 100 part, 1000 whole, 2000 called off';
+comment on column catchword.job.priority
+  is 'lower runs first: 0 quick and 1 live, 100 part, 1000 whole, 2000 called off';
 comment on column catchword.job.tag is 'who asked; for people and metrics';
 comment on column catchword.job.attempts is 'refusals of this document, never outages';
 comment on column catchword.job.last_error is 'the last refusal, cut and redacted';
@@ -261,9 +263,17 @@ comment on column catchword.journal.count is 'how many';
 
 -- Lower runs first. A live job is of a write that was just committed; a part is some rows (a large statement, a user,
 -- a period, what an audit found), a whole is everything; what was called off stands behind all of them.
+--
+-- A live job that is due at once is quick, and one that waits is not: for its direct write, or because it was put off.
+-- They stand apart, so that whoever asks many times a second whether one is due never reads those that wait.
+create function catchword.priority_quick() returns integer
+language sql immutable set search_path = pg_catalog, pg_temp as $$ select 0 $$;
+comment on function catchword.priority_quick is 'the priority of a live job that is due at once';
+
 create function catchword.priority_live() returns integer
 language sql immutable set search_path = pg_catalog, pg_temp as $$ select 1 $$;
-comment on function catchword.priority_live is 'the priority of a write that was just committed';
+comment on function catchword.priority_live
+  is 'the priority of a live job that waits or waited; live jobs have this or a lower one';
 
 create function catchword.priority_part() returns integer
 language sql immutable set search_path = pg_catalog, pg_temp as $$ select 100 $$;

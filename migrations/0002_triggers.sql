@@ -275,7 +275,7 @@ return $t$
   if problem is not null then
     problem := {related_text} || '=' || lower(tg_op) || ': ' || left(problem, 200);
     insert into catchword.job (name, collection, key, priority, tag, traceparent)
-    select 'touch', {collection}, '!' || problem, {live}, {tag}, {traceparent}
+    select 'touch', {collection}, '!' || problem, {quick}, {tag}, {traceparent}
      where not ({read_committed} and exists (
              select from catchword.job j
               where j.name = 'touch' and j.collection = {collection} and j.key = '!' || problem));
@@ -436,14 +436,11 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'counter', quote_literal('catchword.rows_' || split_part(p_collection, '$', 1)),
     'row_enqueued', $v$case when counted > 1000 then to_timestamp(base) + counted * interval '1 microsecond'
               else now() end$v$,
-    'row_priority', format('case when counted > 1000 then %s else %s end',
-                           catchword.priority_part(), catchword.priority_live()),
-    'live', catchword.priority_live(),
+    'row_priority', format('case when counted > 1000 then %s else %s end', catchword.priority_part(), d.live),
+    'live', d.live,
+    'quick', catchword.priority_quick(),
     'part', catchword.priority_part(),
-    'due', format($v$now() + case when current_setting('catchword.delay', true) ~ '^[0-9]{1,4}$'
-                and current_setting('catchword.delay', true)::integer <= 3600
-               then make_interval(secs => current_setting('catchword.delay', true)::integer)
-               else interval '%s seconds' end$v$, p_delay),
+    'due', format('now() + make_interval(secs => %s)', d.seconds),
     'tag', $v$coalesce(nullif(left(current_setting('catchword.tag', true), 100), ''), lower(tg_op))$v$,
     'traceparent', $v$nullif(left(current_setting('catchword.traceparent', true), 55), '')$v$,
     'read_committed', r.read_committed,
@@ -463,6 +460,12 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                       then $v$set datestyle = 'ISO, MDY'$v$ else '' end)
     from (values ($v$(current_setting('transaction_isolation') in ('read committed', 'read uncommitted'))$v$)
          ) as r (read_committed),
+         lateral (values (format($v$case when current_setting('catchword.delay', true) ~ '^[0-9]{1,4}$'
+                and current_setting('catchword.delay', true)::integer <= 3600
+               then current_setting('catchword.delay', true)::integer else %s end$v$, p_delay))) as s (seconds),
+         lateral (values (s.seconds, format('case when %s > 0 then %s else %s end', s.seconds,
+                                            catchword.priority_live(), catchword.priority_quick()))
+                 ) as d (seconds, live),
          (select string_agg('new.' || catchword.quoted(name), ', ' order by name),
                  string_agg('old.' || catchword.quoted(name), ', ' order by name)
             from (select unnest(p_watch) union select unnest(p_key) union select p_revision) as t (name)
@@ -731,6 +734,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'emptied', quote_literal(format(
       'select array(select c.v from (select %s from %%I.%%I r%s) as c (v) where c.v is not null group by c.v)',
       replace(v.value, '%', '%%'), replace(v.elements, '%', '%%'))),
+<<<<<<< HEAD
     'touch_function', format('catchword.%I', owner || '_touch_' || p_n),
     'insert_trigger', seen_by || '_insert',
     'update_trigger', seen_by || '_update',
@@ -739,6 +743,16 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'touch', format('''touch'', %L, %L || c.v, %s, %s, %s', split_part(p_collection, '$', 1),
                     catchword.relation_of_touch(p_touch) || '=', p_names ->> 'live',
                     p_names ->> 'tag', p_names ->> 'traceparent'),
+=======
+    'touch_function', format('catchword.%I', p_collection || '_touch_' || p_n),
+    'insert_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_insert'),
+    'update_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_update'),
+    'delete_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_delete'),
+    'truncate_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_truncate'),
+    'touch', format('''touch'', %L, %L || c.v, %s, %s, %s', p_collection,
+                    coalesce('#' || (made ->> 'entry'), catchword.relation_of(p_touch ->> 'row_column')) || '=',
+                    p_names ->> 'quick', p_names ->> 'tag', p_names ->> 'traceparent'),
+>>>>>>> quick
     'insert_matters', not p_touch ? 'foreign_key',
     'is_watched', p_touch ? 'watch',
     'join_by_hash', case when p_touch ? 'watch' then 'set enable_nestloop = off' else '' end,

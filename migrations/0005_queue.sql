@@ -68,7 +68,8 @@ begin
 end $$;
 comment on function catchword.canonical is 'keys as texts of their own types; fails for what is no key';
 
--- The default is `priority_live()`, as a number: a default is evaluated with the caller's rights.
+-- The default is `priority_live()`, as a number: a default is evaluated with the caller's rights. A live job that is
+-- due at once is quick.
 create function catchword.schedule(
   p_collection text, p_keys text[], p_tag text default 'manual', p_priority integer default 1,
   p_delay interval default '0'
@@ -89,7 +90,10 @@ begin
   end if;
   -- the text of the key's own type: an upper-case uuid or ' 7' would otherwise never meet its row
   insert into catchword.job (collection, key, scheduled_at, priority, tag)
-  select p_collection, k, now() + p_delay, p_priority, left(p_tag, 100)
+  select p_collection, k, now() + p_delay,
+         case when p_priority = catchword.priority_live() and p_delay <= interval '0'
+              then catchword.priority_quick() else p_priority end,
+         left(p_tag, 100)
     from unnest(catchword.canonical(col, p_keys)) as k;
   get diagnostics scheduled = row_count;
   return scheduled;
@@ -165,7 +169,7 @@ declare
   drawn_keys constant text[] := catchword.draw(p_collection, p_keys);
 begin
   insert into catchword.job (collection, key, priority, tag)
-  select p_collection, k, catchword.priority_live(), 'touch' from unnest(drawn_keys) k;
+  select p_collection, k, catchword.priority_quick(), 'touch' from unnest(drawn_keys) k;
   return drawn_keys;
 end $$;
 comment on function catchword.touch
@@ -205,7 +209,8 @@ begin
   end if;
   insert into catchword.job (name, collection, key, priority, tag, traceparent)
   values ('touch', p_collection, catchword.relation_of(p_row_column) || '=' || p_value,
-          catchword.priority_live(), coalesce(nullif(left(current_setting('catchword.tag', true), 100), ''), 'touch'),
+          catchword.priority_quick(),
+          coalesce(nullif(left(current_setting('catchword.tag', true), 100), ''), 'touch'),
           nullif(left(current_setting('catchword.traceparent', true), 55), ''));
   return true;
 end $$;
@@ -540,6 +545,7 @@ create function catchword.postpone_touches(p_ids bigint[], p_why text, p_walk bo
 language sql set search_path = pg_catalog, pg_temp as $$
   update catchword.job
      set last_error = left(p_why, 300), scheduled_at = now() + interval '5 seconds' * (1 + random()),
+         priority = greatest(priority, catchword.priority_live()),
          cursor = case when p_walk then '~' || coalesce(substr(cursor, 2), '') else cursor end
    where id = any(p_ids);
 $$;
@@ -551,7 +557,7 @@ language sql set search_path = pg_catalog, pg_temp as $$
   with refused as (
     update catchword.job
        set attempts = attempts + 1, last_error = left(p_problem, 300), cursor = coalesce(cursor, '='),
-           scheduled_at = catchword.retry_at(attempts)
+           scheduled_at = catchword.retry_at(attempts), priority = greatest(priority, catchword.priority_live())
      where id = p_id returning *)
   insert into catchword.dead_job
     (id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, last_error,
@@ -577,7 +583,7 @@ declare
 begin
   if p_live and cardinality(p_keys) <= 1000 then
     insert into catchword.job (collection, key, priority, tag)
-    select p_collection, k, catchword.priority_live(), 'touch' from unnest(p_keys) k;
+    select p_collection, k, catchword.priority_quick(), 'touch' from unnest(p_keys) k;
   else
     base := catchword.bulk_base(p_collection, catchword.priority_part());
     insert into catchword.job (collection, key, enqueued_at, priority, tag)

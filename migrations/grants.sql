@@ -76,7 +76,8 @@ grant select, update, delete on catchword.job to :"worker";
 -- [worker, sync, status, check, rebuild, audit] To know which jobs are live, part and whole, and when a refused one is
 -- due again.
 grant execute on function
-  catchword.priority_live(), catchword.priority_part(), catchword.priority_whole(), catchword.retry_at(integer)
+  catchword.priority_quick(), catchword.priority_live(), catchword.priority_part(), catchword.priority_whole(),
+  catchword.retry_at(integer)
   to :"worker";
 -- [worker, status] To count the jobs that were ever scheduled.
 grant select on sequence catchword.job_id_seq to :"worker";

@@ -26,16 +26,25 @@ impl Alone {
     /// Takes the lock, or says who has it.
     pub async fn take(mut connection: PgConnection, what: &str) -> Result<Result<Alone, Holder>, Error> {
         loop {
-            if sqlx::query_scalar(include_str!("alone_take.sql")).bind(what).fetch_one(&mut connection).await? {
+            if try_take(&mut connection, what).await? {
                 return Ok(Ok(Alone { _connection: connection }));
             }
-            let holder = sqlx::query_as(include_str!("alone_holder.sql")).bind(what).fetch_optional(&mut connection).await?;
             // none: it was given back meanwhile
-            if let Some(holder) = holder {
+            if let Some(holder) = holder(&mut connection, what).await? {
                 return Ok(Err(holder));
             }
         }
     }
+}
+
+/// Takes the lock on a connection that stays the caller's: it is held as long as the connection is. False: somebody has it.
+pub(crate) async fn try_take(connection: &mut PgConnection, what: &str) -> Result<bool, Error> {
+    Ok(sqlx::query_scalar(include_str!("alone_take.sql")).bind(what).fetch_one(connection).await?)
+}
+
+/// Who has the lock, if anybody.
+pub(crate) async fn holder(connection: &mut PgConnection, what: &str) -> Result<Option<Holder>, Error> {
+    Ok(sqlx::query_as(include_str!("alone_holder.sql")).bind(what).fetch_optional(connection).await?)
 }
 
 impl Holder {

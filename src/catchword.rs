@@ -114,10 +114,20 @@ impl Catchword {
         F: AsyncFnOnce(&mut PgConnection) -> Result<Stored<T>, E>,
         E: From<Error>,
     {
-        self.direct.store_and_schedule(collection, store).await
+        self.direct.store_and_schedule(collection, None, store).await
     }
 
-    /// Indexes committed rows directly: for callers that commit by themselves. Their triggers have scheduled the jobs.
+    /// Like [`Catchword::store_and_schedule`], and its jobs have this tag: who asked, for people and metrics. It is cut to 100 letters.
+    pub async fn store_and_schedule_as<T, E, F>(&self, tag: &str, collection: &str, store: F) -> Result<Kept<T>, E>
+    where
+        F: AsyncFnOnce(&mut PgConnection) -> Result<Stored<T>, E>,
+        E: From<Error>,
+    {
+        self.direct.store_and_schedule(collection, Some(tag), store).await
+    }
+
+    /// Indexes committed rows directly: for callers that commit by themselves. Their triggers have scheduled the jobs, which are due at
+    /// once: `set local catchword.delay = '60'` in the transaction keeps a worker from writing the same documents at the same time.
     pub async fn index_now<K: ToString>(&self, collection: &str, keys: impl IntoIterator<Item = K>) -> Direct {
         self.index_now_with(collection, keys, Refresh::No).await
     }

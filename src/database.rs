@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions, PgRow};
 use sqlx::query::Query;
-use sqlx::{ConnectOptions, Connection, PgConnection, PgPool, Postgres, Row, Transaction};
+use sqlx::{ConnectOptions, Connection, PgConnection, PgPool, Postgres, Row, SqlSafeStr, SqlStr, Transaction};
 use tokio::time::timeout;
 
 use crate::Error;
@@ -141,13 +141,19 @@ fn as_catchword(options: PgConnectOptions) -> PgConnectOptions {
 /// trusted and is dead is noticed here, before anything was done: then another is taken. `read committed` whatever the server's
 /// default: an older snapshot would see rows behind the index.
 pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, Error> {
+    begin_by(pool, "begin isolation level read committed").await
+}
+
+/// The same by this statement, which may say more.
+pub async fn begin_by(pool: &PgPool, statement: impl SqlSafeStr) -> Result<Transaction<'static, Postgres>, Error> {
+    let statement = statement.into_sql_str();
     let trusting = !Doubt::is_raised();
-    let begun = match begin_once(pool).await {
+    let begun = match begin_once(pool, statement.clone()).await {
         Ok(transaction) => return Ok(transaction),
         Err(error @ (sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed)) => Err(error),
         Err(_) if trusting => {
             Doubt::raise();
-            begin_once(pool).await
+            begin_once(pool, statement).await
         }
         Err(error) => Err(error),
     };
@@ -155,9 +161,9 @@ pub async fn begin(pool: &PgPool) -> Result<Transaction<'static, Postgres>, Erro
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place that may")]
-async fn begin_once(pool: &PgPool) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+async fn begin_once(pool: &PgPool, statement: SqlStr) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
     let half = Doubt;
-    let begun = pool.begin_with("begin isolation level read committed").await;
+    let begun = pool.begin_with(statement).await;
     std::mem::forget(half);
     begun
 }

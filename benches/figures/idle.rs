@@ -1,4 +1,4 @@
-//! Figure 12: a worker with nothing to do, with one collection and with three, and what its canary adds.
+//! Figure 12: a worker with nothing to do, with one collection and with three, and what its canary and the quick lane add.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,12 +13,14 @@ use crate::seed::Size;
 use crate::world::{Bench, Layout, World};
 
 pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
-    let one = world(bench, "canary = false").await?;
-    let three = world(bench, "canary = false").await?;
+    let one = world(bench, "canary = false\nquick = \"off\"").await?;
+    let three = world(bench, "canary = false\nquick = \"off\"").await?;
     add_collections(&three).await?;
-    let canary = world(bench, "canary = true").await?;
-    // three processes beside each other: none of them does anything
-    let (idle, idle_of_three, with_canary) = tokio::try_join!(measure(bench, &one), measure(bench, &three), measure(bench, &canary))?;
+    let canary = world(bench, "canary = true\nquick = \"off\"").await?;
+    let quick = world(bench, "canary = false").await?;
+    // four processes beside each other: none of them does anything
+    let (idle, idle_of_three, with_canary, with_lane) =
+        tokio::try_join!(measure(bench, &one), measure(bench, &three), measure(bench, &canary), measure(bench, &quick))?;
     let mut report = Report::default();
     let Idle { asked, used, memory } = idle;
     report.line("an idle worker's memory, MB", format!("{memory:.1} MB"), "25 MB", memory, Goal::AtMost(25.0));
@@ -27,11 +29,15 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
     let each = idle_of_three.asked / 3.0;
     let what = "its queries a minute and collection, three collections";
     report.line(what, format!("{each:.1} ({:.1} in all)", idle_of_three.asked), "4", each, Goal::AtMost(4.0));
+    let Idle { asked, used, memory } = with_lane;
+    report.line("an idle worker that keeps the quick lane, its memory, MB", format!("{memory:.1} MB"), "20 MB", memory, Goal::AtMost(20.0));
+    report.line("its processor time, with the quick lane, %", format!("{used:.2} %"), "0.3 %", used, Goal::AtMost(0.3));
+    report.note(format!("with the quick lane, idle for over a minute: {asked:.0} queries a minute"));
     // a minute that begins just after a beat may have none
     if bench.scale.pick(true, false, false) {
         report.note(format!("with its canary, which goes all the way once a minute: {:.1} queries a minute", with_canary.asked));
     }
-    for world in [one, three, canary] {
+    for world in [one, three, canary, quick] {
         world.close().await?;
     }
     Ok(report)

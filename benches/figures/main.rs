@@ -31,6 +31,7 @@ mod long_queue;
 mod memory;
 mod missing;
 mod plans;
+mod quick;
 mod reindex;
 mod transaction;
 mod wal;
@@ -88,6 +89,7 @@ async fn run(scale: Scale, only: Option<Vec<u8>>) -> anyhow::Result<()> {
         15 workers,
         16 audit,
         17 differences,
+        18 quick,
     }
     bench.close().await?;
     if scale != Scale::Smoke {

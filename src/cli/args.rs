@@ -25,8 +25,8 @@ const EVERYWHERE: &str = "For every command";
 
 /// Keeps Elasticsearch in step with Postgres, and proves it
 ///
-/// A write schedules a job in its own transaction. Once a minute a worker takes the due jobs, looks at both sides, and writes what
-/// differs. It deletes a job only when a later look has seen both sides agree.
+/// A write schedules a job in its own transaction. A worker takes it at once, writes what differs, and deletes it only when a later
+/// look has seen both sides agree. Once a minute it takes whatever is still due.
 ///
 /// Addresses and secrets come from the environment: DATABASE_URL, ELASTICSEARCH_URL, ELASTICSEARCH_USERNAME and _PASSWORD, or
 /// ELASTICSEARCH_API_KEY, ELASTICSEARCH_CA_FILE, CATCHWORD_INDEX_PREFIX. Each secret may also be given as …_FILE, the path of a file.

@@ -297,5 +297,5 @@ fn touches(config: &config::Collection) -> Value {
 }
 
 fn delay(config: &config::Collection) -> i32 {
-    config.delay.as_secs().try_into().unwrap_or(3600)
+    config.delay.unwrap_or_default().as_secs().try_into().unwrap_or(3600)
 }

@@ -35,6 +35,7 @@ pub use now::Now;
 pub use repair::{Expanded, draw, expand_touches, raise_revision, record_gone};
 pub use rows::Unbuildable;
 pub use search_alias::{search_alias, set_search_alias};
+pub(crate) use statements::begin_saying;
 pub use survey::{Highest, Survey};
 pub use wants::Want;
 pub use watched::Doubts;

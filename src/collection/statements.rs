@@ -1,4 +1,7 @@
-//! The one place where a name is put into SQL. The names come quoted from Postgres itself (`load.sql`); values are always bound.
+//! The one place where a name is put into SQL. The names come quoted from Postgres itself (`load.sql`); values are always bound, but for
+//! the settings that go with a `begin`: nothing can be bound there, and they go as numbers and hexadecimal digits.
+
+use std::time::Duration;
 
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
@@ -95,11 +98,33 @@ fn place<'t>(text: &'t str, names: &Value) -> Option<(String, &'t str)> {
     Some((says, after))
 }
 
+/// The letters of a tag that a trigger keeps.
+const LONGEST_TAG: usize = 100;
+
 type Statement = Query<'static, Postgres, PgArguments>;
 
 /// A filled statement, ready for its values.
 pub(super) fn filled(sql: &str) -> Statement {
     sqlx::query(AssertSqlSafe(sql.to_owned()))
+}
+
+/// The beginning of a transaction that says of its jobs how long they wait, of which request they are, and who asked: in one round trip.
+/// Whatever the tag is, it fails no write: it is cut as the trigger cuts it, and a zero byte, which Postgres takes in no text, is left out.
+pub fn begin_saying(delay: Option<Duration>, traceparent: Option<&str>, tag: Option<&str>) -> AssertSqlSafe<String> {
+    let tag = tag.map(|tag| tag.chars().filter(|letter| *letter != '\0').take(LONGEST_TAG).collect::<String>());
+    let text = |text: &str| {
+        let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+        format!("pg_catalog.convert_from(pg_catalog.decode('{digits}', 'hex'), 'UTF8')")
+    };
+    let settings = [
+        delay.map(|delay| ("delay", format!("'{}'", delay.as_secs()))),
+        traceparent.map(|traceparent| ("traceparent", text(traceparent))),
+        tag.map(|tag| ("tag", text(&tag))),
+    ];
+    let set = |(name, value): (&str, String)| format!("pg_catalog.set_config('catchword.{name}', {value}, true)");
+    let set: Vec<String> = settings.into_iter().flatten().map(set).collect();
+    let say = if set.is_empty() { String::new() } else { format!("; select {}", set.join(", ")) };
+    AssertSqlSafe(format!("begin isolation level read committed{say}"))
 }
 
 /// Runs a statement that reads the view, under the path that the view's functions expect. See `path.sql`.

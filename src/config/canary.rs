@@ -32,5 +32,5 @@ pub(super) static COLLECTION: LazyLock<Collection> = LazyLock::new(|| Collection
     unwatched: Vec::new(),
     watch: Vec::new(),
     // the loop is what it watches: no direct write comes first
-    delay: Duration::ZERO,
+    delay: Some(Duration::ZERO),
 });

@@ -41,8 +41,9 @@ pub struct Collection {
     pub unwatched: Vec<String>,
     /// Columns that matter; empty means all.
     pub watch: Vec<String>,
-    /// How long a live job waits, so that the direct path may come first: whole seconds, an hour at most.
-    pub delay: Duration,
+    /// How long a live job waits, so that the direct path may come first: whole seconds, an hour at most. None: not at all, but for
+    /// [`DIRECT_DELAY`] in the transactions of `store_and_schedule`.
+    pub delay: Option<Duration>,
 }
 
 /// A change of `table` changes the documents of the rows whose `row_column` has the changed row's `column`. Instead of a column a value may
@@ -96,7 +97,9 @@ const SCHEMA: &str = "schema";
 /// The trigger takes no delay above an hour either: nobody waits longer for a direct write.
 const LONGEST_DELAY: Duration = Duration::from_secs(3600);
 
-const USUAL_DELAY: Duration = Duration::from_secs(60);
+/// How long a job waits whose direct write comes right after the commit. That takes a second at most; a minute later nearly every look sees
+/// both sides agree.
+pub const DIRECT_DELAY: Duration = Duration::from_secs(60);
 
 const KEYS: &[Key] = &[
     Key { name: "name", example: r#"name = "annotation""# },
@@ -149,7 +152,7 @@ pub(super) fn read(section: &Section) -> Result<Collection, Error> {
         touches: touches(section)?,
         unwatched: unwatched(section)?,
         watch: watch(section)?,
-        delay: section.parsed("delay", delay)?.unwrap_or(USUAL_DELAY),
+        delay: section.parsed("delay", delay)?,
         name,
     };
     check_schemas(section, &collection)?;

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 pub use canary::CANARY;
-pub use collection::{Collection, Touch};
+pub use collection::{Collection, DIRECT_DELAY, Touch};
 pub use database_url::DatabaseUrl;
 pub use elasticsearch::ElasticsearchSettings;
 pub use environment::{Environment, Tls};

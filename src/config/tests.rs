@@ -20,6 +20,7 @@ const WHOLE: &str = r#"
 tick = "*/5 * * * *"
 batch = 100
 in_flight = 4
+quick = "5ms"
 canary = false
 audit = "off"
 sweep_after = "2h"
@@ -70,6 +71,7 @@ fn everything_that_can_be_written_is_read() {
             tick: "0 */5 * * * *".into(),
             batch: 100,
             in_flight: 4,
+            quick: Some(Duration::from_millis(5)),
             canary: false,
             audit: None,
             sweep_after: Duration::from_secs(7200)
@@ -99,7 +101,7 @@ fn everything_that_can_be_written_is_read() {
             }],
             unwatched: Vec::new(),
             watch: vec!["text".into(), "tags".into()],
-            delay: Duration::from_secs(120),
+            delay: Some(Duration::from_secs(120)),
         }]
     );
 }
@@ -108,12 +110,14 @@ fn everything_that_can_be_written_is_read() {
 fn what_is_not_written_has_a_default() {
     let config = parse(LEAST).unwrap();
     let day = Duration::from_secs(24 * 3600);
-    let usual = Worker { tick: "0 * * * * *".into(), batch: 2500, in_flight: 2, canary: true, audit: Some(day), sweep_after: 7 * day };
+    let quick = Some(Duration::from_millis(25));
+    let usual =
+        Worker { tick: "0 * * * * *".into(), batch: 2500, in_flight: 2, quick, canary: true, audit: Some(day), sweep_after: 7 * day };
     assert_eq!(config.worker, usual);
     let annotation = &config.collections[0];
     assert_eq!(annotation.index, "annotation");
     assert_eq!(annotation.revision, "catchword_revision");
-    assert_eq!(annotation.delay, Duration::from_secs(60));
+    assert_eq!(annotation.delay, None);
     assert!(annotation.scopes.is_empty() && annotation.touches.is_empty());
     assert!(annotation.watch.is_empty() && annotation.period.is_none());
     assert_eq!(parse(&format!("[worker]\n{LEAST}")).unwrap().worker, Worker::default());
@@ -229,6 +233,28 @@ fn an_audit_and_a_sweep_wait_an_hour_at_least() {
 }
 
 #[test]
+fn the_quick_lane_asks_every_millisecond_to_every_ten_seconds_or_never() {
+    let worker = |lines: &str| parse(&format!("[worker]\n{lines}\n{LEAST}")).map(|config| config.worker);
+    for (text, span) in [("1ms", Some(1)), ("25ms", Some(25)), ("10s", Some(10_000)), ("off", None)] {
+        assert_eq!(worker(&format!("quick = \"{text}\"")).unwrap().quick, span.map(Duration::from_millis), "{text}");
+    }
+    let write = r#"write a time span from "1ms" to "10s", as in "25ms", or "off""#;
+    for (text, problem) in [
+        ("999us", "is shorter than a millisecond"),
+        ("0s", "is shorter than a millisecond"),
+        ("11s", "is longer than 10 seconds"),
+        ("25", "is not a time span"),
+        ("-1ms", "is not a time span"),
+        ("on", "is not a time span"),
+        ("", "is not a time span"),
+    ] {
+        refused(&format!("[worker]\nquick = \"{text}\"\n{LEAST}"), &format!("2: worker: quick {problem}; {write}"));
+    }
+    refused("[worker]\nquick = 25", r#"2: worker: quick cannot be a number; write quick = "25ms""#);
+    refused("[worker]\nquick = true", r#"2: worker: quick cannot be true or false; write quick = "25ms""#);
+}
+
+#[test]
 fn the_workers_numbers_have_limits() {
     let worker = |line: &str| parse(&format!("[worker]\n{line}\n{LEAST}")).map(|config| config.worker);
     assert_eq!(worker("batch = 1").unwrap().batch, 1);
@@ -305,7 +331,7 @@ fn a_touch_names_columns_an_expression_or_a_query() {
 #[test]
 fn a_delay_is_whole_seconds_up_to_an_hour() {
     for (text, seconds) in [("0s", 0), ("60s", 60), ("1m 30s", 90), ("1h", 3600), ("2000ms", 2)] {
-        assert_eq!(one(&format!("delay = \"{text}\"")).delay, Duration::from_secs(seconds));
+        assert_eq!(one(&format!("delay = \"{text}\"")).delay, Some(Duration::from_secs(seconds)));
     }
     let write = r#"write whole seconds up to an hour, as in "60s""#;
     one_refused("delay = \"500ms\"", &format!("delay is not in whole seconds; {write}"));

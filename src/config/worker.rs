@@ -13,6 +13,8 @@ pub struct Worker {
     pub batch: u32,
     /// Batches at work at the same time, 1 to 4, each with its own connection.
     pub in_flight: usize,
+    /// How often the keeper of the quick lane asks whether a live job is due, 1 ms to 10 s; none: there is no such lane.
+    pub quick: Option<Duration>,
     /// Does it change a row of its own each minute, and watch it until search shows it?
     pub canary: bool,
     /// How often each collection is audited, with repair; none: never.
@@ -22,10 +24,10 @@ pub struct Worker {
 }
 
 impl Default for Worker {
-    /// Every minute, 2,500 jobs, two batches, a canary; an audit a day, and tombstones for a week.
+    /// Every minute, 2,500 jobs, two batches, a canary, a quick lane every 25 ms; an audit a day, and tombstones for a week.
     fn default() -> Worker {
-        let (audit, sweep_after) = (Some(24 * HOUR), 7 * 24 * HOUR);
-        Worker { tick: "0 * * * * *".to_owned(), batch: MOST_JOBS, in_flight: 2, canary: true, audit, sweep_after }
+        let (quick, audit, sweep_after) = (Some(Duration::from_millis(25)), Some(24 * HOUR), 7 * 24 * HOUR);
+        Worker { tick: "0 * * * * *".to_owned(), batch: MOST_JOBS, in_flight: 2, quick, canary: true, audit, sweep_after }
     }
 }
 
@@ -34,6 +36,10 @@ const MOST_JOBS: u32 = 2_500;
 
 /// Each batch in flight holds a connection of Postgres and up to 8 MiB.
 const MOST_BATCHES: u32 = 4;
+
+/// More often a server would do nothing else; more rarely is what a tick is for.
+const OFTENEST: Duration = Duration::from_millis(1);
+const RAREST: Duration = Duration::from_secs(10);
 
 const HOUR: Duration = Duration::from_secs(3600);
 /// More often an audit would never end where a collection is large.
@@ -47,6 +53,7 @@ const KEYS: &[Key] = &[
     Key { name: "tick", example: r#"tick = "0 * * * * *""# },
     Key { name: "batch", example: "batch = 2500" },
     Key { name: "in_flight", example: "in_flight = 2" },
+    Key { name: "quick", example: r#"quick = "25ms""# },
     Key { name: "canary", example: "canary = false" },
     Key { name: "audit", example: r#"audit = "1day""# },
     Key { name: "sweep_after", example: r#"sweep_after = "7days""# },
@@ -62,10 +69,24 @@ pub(super) fn read(top: &Section) -> Result<Worker, Error> {
         tick: section.parsed("tick", tick::parse)?.unwrap_or(usual.tick),
         batch: section.number("batch", 1..=MOST_JOBS)?.unwrap_or(usual.batch),
         in_flight: section.number("in_flight", 1..=MOST_BATCHES)?.map_or(usual.in_flight, |batches| batches as usize),
+        quick: section.parsed("quick", quick)?.unwrap_or(usual.quick),
         canary: section.truth("canary")?.unwrap_or(usual.canary),
         audit: section.parsed("audit", audit)?.unwrap_or(usual.audit),
         sweep_after: section.parsed("sweep_after", sweep_after)?.unwrap_or(usual.sweep_after),
     })
+}
+
+fn quick(text: &str) -> Result<Option<Duration>, Fault> {
+    let wrong = |problem: &str| Fault::new(problem, r#"write a time span from "1ms" to "10s", as in "25ms", or "off""#);
+    if text == "off" {
+        return Ok(None);
+    }
+    match humantime::parse_duration(text) {
+        Err(_) => Err(wrong("is not a time span")),
+        Ok(span) if span < OFTENEST => Err(wrong("is shorter than a millisecond")),
+        Ok(span) if span > RAREST => Err(wrong("is longer than 10 seconds")),
+        Ok(span) => Ok(Some(span)),
+    }
 }
 
 fn audit(text: &str) -> Result<Option<Duration>, Fault> {

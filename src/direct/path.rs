@@ -13,7 +13,8 @@ use super::admit::admit;
 use super::queue::{Caller, MOST_REQUESTS, PATIENCE, Queues, REQUESTS};
 use super::read::{self, Read};
 use super::{Direct, Kept, Stored};
-use crate::collection::{Collection, Now};
+use crate::collection::{Collection, Now, begin_saying};
+use crate::config::DIRECT_DELAY;
 use crate::context::{Context, refresh_in_background};
 use crate::elastic::{Answer, Body, Refresh, Target, Write};
 use crate::{Error, crash, database, metrics, traceparent};
@@ -43,17 +44,15 @@ impl DirectPath {
         DirectPath { context, queues: Arc::default(), permits: Arc::new(Semaphore::new(AT_A_TIME)) }
     }
 
-    pub async fn store_and_schedule<T, E, F>(&self, collection: &str, store: F) -> Result<Kept<T>, E>
+    pub async fn store_and_schedule<T, E, F>(&self, collection: &str, tag: Option<&str>, store: F) -> Result<Kept<T>, E>
     where
         F: AsyncFnOnce(&mut PgConnection) -> Result<Stored<T>, E>,
         E: From<Error>,
     {
-        let mut transaction = database::begin(&self.context.open_pool).await?;
-        // the trigger writes it into the job, so that a pass can point back at this request
-        if let Some(traceparent) = traceparent::current() {
-            let set = sqlx::query("select pg_catalog.set_config('catchword.traceparent', $1, true)").bind(traceparent);
-            set.execute(&mut *transaction).await.map_err(Error::from)?;
-        }
+        // the direct write comes first, unless the configuration says otherwise; and a pass can point back at this request
+        let waits = self.context.config.collection(Some(collection)).is_ok_and(|collection| collection.delay.is_none());
+        let begin = begin_saying(waits.then_some(DIRECT_DELAY), traceparent::current().as_deref(), tag);
+        let mut transaction = database::begin_by(&self.context.open_pool, begin).await?;
         let stored = store(&mut transaction).await?;
         let written = Instant::now();
         transaction.commit().await.map_err(commit_error)?;

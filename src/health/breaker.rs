@@ -64,6 +64,15 @@ impl Breaker {
     }
 }
 
+impl Breaker {
+    /// Shortens a wait that is longer than this; `jitter` is between 0 and 1.
+    fn hurry(&mut self, now: Instant, jitter: f64, within: Duration) {
+        if let Some(open) = self.open.as_mut().filter(|open| open.until > now + within.mul_f64(1.25)) {
+            open.until = now + within.mul_f64(0.75 + jitter / 2.0);
+        }
+    }
+}
+
 /// Whether something may be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
@@ -103,6 +112,19 @@ impl Breakers {
             }
             _ => false,
         })
+    }
+
+    /// Whoever looks for the end of an outage need not wait for long: every probe is due within about this.
+    pub fn hurry(&self, within: Duration) {
+        let now = Instant::now();
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let (cluster, collections) = &mut *all;
+        std::iter::once(cluster).chain(collections.values_mut()).for_each(|breaker| breaker.hurry(now, rand::random(), within));
+    }
+
+    /// Is something wrong with the cluster or with this collection's index, as far as is known?
+    pub fn is_open(&self, collection: &str) -> bool {
+        [Scope::Cluster, Scope::Collection(collection)].into_iter().any(|scope| self.state(scope) != State::Closed)
     }
 
     /// An answer came that only a living cluster and a living index give.
@@ -233,6 +255,19 @@ mod tests {
         assert_eq!(waits, [5, 10, 20, 40, 60, 60]);
         assert_eq!(breaker.state(now + Duration::from_secs(59)), State::Open("x".into()));
         assert_eq!(breaker.state(now + Duration::from_secs(60)), State::ProbeDue);
+    }
+
+    #[test]
+    fn whoever_hurries_probes_soon_and_again_after_each_failure() {
+        let (mut breaker, now, soon) = (Breaker::default(), Instant::now(), Duration::from_secs(2));
+        for probe in 0..6 {
+            breaker.trip(now, 0.5, "x");
+            breaker.hurry(now, 1.0, soon);
+            // asked again, it is not put off
+            breaker.hurry(now + Duration::from_secs(1), 1.0, soon);
+            assert_eq!(breaker.state(now + Duration::from_millis(2_499)), State::Open("x".into()), "probe {probe}");
+            assert_eq!(breaker.state(now + Duration::from_millis(2_500)), State::ProbeDue, "probe {probe}");
+        }
     }
 
     #[test]

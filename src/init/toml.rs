@@ -63,7 +63,6 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
             format!("watch = {}", columns(watch.iter())),
         );
     }
-    line("Where nobody writes by store_and_schedule, jobs need not wait for it: delay = \"0s\"", String::new());
     text.truncate(text.trim_end().len());
     text + "\n"
 }

@@ -18,7 +18,7 @@ pub struct Census {
     pub expired: i64,
     /// How long the oldest due job has been due, among the first of each priority; none: nothing is due.
     pub oldest_due_seconds: Option<f64>,
-    /// The same of live writes: priority 1.
+    /// The same of live writes: priorities 0 and 1.
     pub oldest_live_seconds: Option<f64>,
     /// The same of reindexes, audits and large changes, which stand behind them.
     pub oldest_bulk_seconds: Option<f64>,

@@ -6,6 +6,10 @@ with recursive priorities as (
   select (select job.priority from catchword.job where job.collection = $1 and job.priority > priorities.priority order by job.priority limit 1)
     from priorities where priorities.priority is not null
 ),
+-- how long a job waits for its direct write; where the collection does not say, store_and_schedule gives it a minute
+delay as (
+  select make_interval(secs => coalesce((select nullif(delay_seconds, 0) from catchword.collection where name = $1), 60)) as length
+),
 counted as (
   select p.priority,
          count(*) as jobs,
@@ -17,7 +21,7 @@ counted as (
            or first.attempts > 0
            or first.scheduled_at <= now() + interval '30 seconds' and first.enqueued_at + delay.length <= now()) as oldest_change
     from (select priority from priorities where priority is not null limit 20) as p
-    cross join (select make_interval(secs => coalesce((select delay_seconds from catchword.collection where name = $1), 0)) as length) as delay
+    cross join delay
     cross join lateral (select scheduled_at, enqueued_at, attempts, expires_at from catchword.job
                          where collection = $1 and job.priority = p.priority
                          order by enqueued_at, id limit $2) as first

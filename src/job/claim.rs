@@ -5,7 +5,10 @@ use sqlx::{FromRow, PgConnection, PgPool};
 
 use crate::Error;
 
-/// The priority of a write that was just committed: `catchword.priority_live()`. What is above it stands behind it.
+/// The priority of a live job that is due at once: `catchword.priority_quick()`.
+pub const QUICK: i32 = 0;
+
+/// The priority of a live job that waits or waited: `catchword.priority_live()`. What is above it stands behind live jobs.
 pub const LIVE: i32 = 1;
 
 /// A standing demand: look at this key until both sides agree.
@@ -45,6 +48,9 @@ impl Cursor {
     /// Before every job.
     pub const TOP: Cursor = Cursor { priority: i32::MIN, enqueued_at: DateTime::UNIX_EPOCH, id: 0 };
 
+    /// Behind every quick job, before those that waited.
+    pub const BEHIND_QUICK: Cursor = Cursor { priority: QUICK + 1, ..Cursor::TOP };
+
     /// Behind every live job, before every bulk's.
     pub const BEHIND_LIVE: Cursor = Cursor { priority: LIVE + 1, ..Cursor::TOP };
 
@@ -59,6 +65,17 @@ impl Cursor {
 
 /// Claims up to `limit` due jobs of a collection behind the cursor, in the order of the walk.
 pub async fn claim(connection: &mut PgConnection, collection: &str, cursor: Cursor, limit: u32) -> Result<Vec<Job>, Error> {
+    claim_until(connection, collection, cursor, Cursor::END, limit).await
+}
+
+/// The same, and none of the priority that `end` stands before.
+pub async fn claim_until(
+    connection: &mut PgConnection,
+    collection: &str,
+    cursor: Cursor,
+    end: Cursor,
+    limit: u32,
+) -> Result<Vec<Job>, Error> {
     sqlx::query(include_str!("keep_the_plan.sql")).execute(&mut *connection).await?;
     let jobs = sqlx::query_as(include_str!("claim.sql"))
         .bind(collection)
@@ -66,6 +83,7 @@ pub async fn claim(connection: &mut PgConnection, collection: &str, cursor: Curs
         .bind(cursor.enqueued_at)
         .bind(cursor.id)
         .bind(i64::from(limit))
+        .bind(end.priority)
         .fetch_all(&mut *connection)
         .await?;
     sqlx::query(include_str!("plan_freely.sql")).execute(connection).await?;

@@ -8,7 +8,7 @@ use super::instrument::{Count, Level, Metric, Spread};
 const DURATIONS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 /// A pass ends after 10 s, and its last batch after 45 more.
 const PASSES: &[f64] = &[0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0];
-/// From one direct write to an hour's outage. 60 s and 120 s bound what the loop needs where all is well: the delay, and a tick.
+/// From one direct write to an hour's outage. 60 s and 120 s bound what the loop needs for what was written directly, where all is well: the delay, and a tick.
 const FRESHNESS: &[f64] =
     &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 90.0, 120.0, 180.0, 300.0, 600.0, 1800.0, 3600.0];
 /// From one small document to the largest bulk, in powers of four.
@@ -68,7 +68,7 @@ pub(crate) static CANARY_SECONDS: Spread = Spread::new(
     "catchword_canary_seconds",
     &["stage"],
     FRESHNESS,
-    "From the commit of the canary's change until Elasticsearch has it (indexed) and search shows it (searchable). A change that is not seen within a minute is given up and counts as 61 s.",
+    "From the commit of the canary's change until Elasticsearch has it (indexed) and search shows it (searchable). The quick lane carries it like any write, or else the tick. A change that is not seen within a minute is given up and counts as 61 s.",
 );
 
 pub(crate) static JOBS: Level = Level::new(
@@ -79,7 +79,7 @@ pub(crate) static JOBS: Level = Level::new(
 pub(crate) static OLDEST_DUE: Level = Level::new(
     "catchword_oldest_due_job_age_seconds",
     &["collection", "priority"],
-    "How long the oldest due job has been due, claimed ones included; 0: nothing is due. live: priority 1, the writes. bulk: what comes after them.",
+    "How long the oldest due job has been due, claimed ones included; 0: nothing is due. live: priorities 0 and 1, the writes. bulk: what comes after them.",
 );
 pub(crate) static OLDEST_CHANGE: Level = Level::new(
     "catchword_oldest_change_seconds",

@@ -75,7 +75,7 @@ pub(crate) async fn show(context: &Context, collections: &[&str]) {
 }
 
 /// Refuses a standby, and raises the sequence where numbers may be given twice: before anything is written.
-async fn note_server(context: &Context) -> Result<(), Error> {
+pub(crate) async fn note_server(context: &Context) -> Result<(), Error> {
     let mut connection = context.pool.acquire().await?;
     refuse_standby(&mut connection).await?;
     if sqlx::query_scalar(include_str!("note_server.sql")).fetch_one(&mut *connection).await? {

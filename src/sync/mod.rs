@@ -10,12 +10,14 @@ mod groups;
 mod lane;
 mod panicked;
 mod pass;
+mod quick;
 mod renumber;
 mod search;
 mod touches;
 mod walk;
 mod write;
 
-pub(crate) use drain::{drain, log_switched, show, sync};
+pub(crate) use drain::{drain, log_switched, note_server, show, sync};
 pub use fate::{Fate, Finding, fate, mass_refusal};
 pub(crate) use pass::{Trial, pass};
+pub(crate) use quick::{Seen, quick_pass};

@@ -1,6 +1,7 @@
 //! One walk over the queues.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -11,6 +12,7 @@ use tracing::Instrument;
 
 use super::lane::lane;
 use super::walk::Walks;
+use crate::collection::Collection;
 use crate::config::CANARY;
 use crate::context::{Context, why_not_send};
 use crate::health::Fault;
@@ -18,7 +20,7 @@ use crate::outcome::Outcome;
 use crate::{Error, metrics};
 
 /// A pass ends after this, and the next begins at the top: live jobs never wait for a long walk, and what was written is looked at soon.
-const PASS: Duration = Duration::from_secs(10);
+pub(super) const PASS: Duration = Duration::from_secs(10);
 
 /// Whether a blocked collection is tried with a small batch: once a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,17 @@ pub(crate) async fn pass(
 
 async fn walk(context: &Context, collections: &[&str], trial: Trial, stop: &CancellationToken, end: Instant) -> Result<Outcome, Error> {
     let mut outcome = Outcome { blocked: not_served(context, collections), ..Outcome::default() };
+    let admitted = admit(context, collections, trial, &mut outcome).await;
+    let walks = Mutex::new(Walks::new(admitted));
+    let lanes = (0..context.config.worker.in_flight).map(|_| lane(context, &walks, stop, end));
+    for lane in join_all(lanes).await {
+        outcome.add(lane?);
+    }
+    Ok(outcome)
+}
+
+/// The collections that can be worked on, each with whether it is blocked and on trial; why the others cannot is in the outcome.
+pub(super) async fn admit(context: &Context, collections: &[&str], trial: Trial, outcome: &mut Outcome) -> Vec<(Arc<Collection>, bool)> {
     let why_unverified = |name: &str| context.health.faults.why(name, Fault::Unverified);
     let mut admitted = Vec::new();
     for collection in context.collections(collections) {
@@ -70,12 +83,7 @@ async fn walk(context: &Context, collections: &[&str], trial: Trial, stop: &Canc
             admitted.push((collection, blocked.is_some()));
         }
     }
-    let walks = Mutex::new(Walks::new(admitted));
-    let lanes = (0..context.config.worker.in_flight).map(|_| lane(context, &walks, stop, end));
-    for lane in join_all(lanes).await {
-        outcome.add(lane?);
-    }
-    Ok(outcome)
+    admitted
 }
 
 /// Those that cannot be served, and why.

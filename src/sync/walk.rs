@@ -1,6 +1,6 @@
 //! The walks of a pass: collections in turn, one batch per turn, and behind it a step of the collection's touches.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ use crate::{Error, database};
 /// A blocked collection is tried with this many: enough to see whether its index takes writes again, too few to hurt.
 const TRIAL: u32 = 50;
 /// While a walk is among live jobs, each so many batches one is a bulk's: live jobs that outrun the loop would otherwise hold up a reindex
-/// or a rebuild for ever. So few that it is not noticed, so many that a pass of slow batches has one.
+/// or a rebuild for ever. So few that it is not noticed, so many that a pass of slow batches has one. While it is among quick jobs, each so
+/// many one is of live jobs that waited, for the same reason: a job that was put off must come up again.
 const TURN: u32 = 4;
 
 /// So long a pass walks bulks, whatever else is due. Then it ends as soon as a live job is: somebody waits for that.
@@ -30,12 +31,17 @@ pub(super) struct Walks {
     began: Instant,
     /// The collections whose live jobs the pass would take first.
     served: Vec<String>,
+    /// Where every walk ends.
+    end: Cursor,
+    /// How far the walks came, and how the next batch of each would begin.
+    reached: HashMap<String, (Cursor, Look)>,
 }
 
 struct Walk {
     collection: Arc<Collection>,
     cursor: Cursor,
-    /// How far the bulks' own turns have come.
+    /// How far the turns of live jobs that waited have come, and the bulks' own.
+    waited: Cursor,
     bulk: Cursor,
     turn: u32,
     touches: Touches,
@@ -52,6 +58,13 @@ enum Touches {
     Now,
     /// None is due, or they cannot be worked on.
     Over,
+}
+
+/// Whose turn a batch may be while others are not through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aside {
+    Waited,
+    Bulk,
 }
 
 /// What is next: a batch, or a step of a collection's touches.
@@ -99,7 +112,24 @@ impl Walks {
     pub fn new(collections: Vec<(Arc<Collection>, bool)>) -> Walks {
         let served = collections.iter().filter(|(_, on_trial)| !on_trial).map(|(collection, _)| collection.name.clone()).collect();
         let walks = collections.into_iter().map(|(collection, on_trial)| Walk::of(collection, on_trial)).collect();
-        Walks { walks, links: Links::default(), began: Instant::now(), served }
+        Walks { walks, links: Links::default(), began: Instant::now(), served, end: Cursor::END, reached: HashMap::new() }
+    }
+
+    /// The same over quick jobs alone.
+    pub fn quick(collections: Vec<Arc<Collection>>) -> Walks {
+        Walks { end: Cursor::BEHIND_QUICK, ..Walks::new(collections.into_iter().map(|collection| (collection, false)).collect()) }
+    }
+
+    /// The same over those quick jobs that lie behind a cursor: they are written without a look, and no touches have their turn.
+    pub fn unseen(collections: Vec<(Arc<Collection>, Cursor)>) -> Walks {
+        let looks = Looks { live: Look::Later, bulk: Look::First };
+        let walk = |(collection, cursor)| Walk { cursor, looks, touches: Touches::Over, ..Walk::of(collection, false) };
+        Walks { walks: collections.into_iter().map(walk).collect(), ..Walks::quick(Vec::new()) }
+    }
+
+    /// How far each walk came that claimed something, and how its next batch would begin.
+    pub fn reached(self) -> impl Iterator<Item = (String, (Cursor, Look))> {
+        self.reached.into_iter()
     }
 
     /// Claims the next batch, if it is not the turn of touches. None: every walk is at its end.
@@ -122,20 +152,29 @@ impl Walks {
             let size = context.health.batches.of(&walk.collection.name).size();
             let limit = if walk.on_trial { TRIAL.min(size) } else { size };
             let started = Instant::now();
-            let bulk = walk.bulks_turn();
+            let aside = if self.end == Cursor::END { walk.aside() } else { None };
+            let (from, end) = match aside {
+                Some(Aside::Waited) => (walk.waited, Cursor::BEHIND_LIVE),
+                Some(Aside::Bulk) => (walk.bulk, Cursor::END),
+                None => (walk.cursor, self.end),
+            };
             let name = &walk.collection.name;
-            let claim = claim(context, name, bulk.unwrap_or(walk.cursor), limit).instrument(debug_span!("claim", collection = name));
+            let claim = claim(context, name, from, end, limit).instrument(debug_span!("claim", collection = name));
             let (transaction, mut jobs) = claim.await?;
             // fewer than asked for: the end of the queue
             let last = jobs.last().filter(|_| jobs.len() as u32 == limit).map(Cursor::behind);
-            if bulk.is_none() {
+            if aside.is_none() {
                 walk.leave_out_seen(&mut jobs);
             }
             // this is the pass' span: it points back at the requests that wrote
             self.links.add(&Span::current(), jobs.iter().filter_map(|job| job.traceparent.as_deref()));
             let (collection, look) = (walk.collection.clone(), walk.looks.of(&jobs));
-            match (bulk, last) {
-                (Some(_), last) => walk.bulk = last.unwrap_or(Cursor::END),
+            if let Some(job) = jobs.last() {
+                self.reached.insert(collection.name.clone(), (Cursor::behind(job), look));
+            }
+            match (aside, last) {
+                (Some(Aside::Waited), last) => walk.waited = last.unwrap_or(end),
+                (Some(Aside::Bulk), last) => walk.bulk = last.unwrap_or(end),
                 (None, Some(last)) if !walk.on_trial => walk.go_on_behind(last),
                 (None, _) => walk.at_end = true,
             }
@@ -161,6 +200,9 @@ impl Walks {
     /// How the next batch of a collection begins that is live or a bulk's as these jobs are.
     pub fn look(&mut self, name: &str, jobs: &[Job], look: Look) {
         self.walks.iter_mut().filter(|walk| walk.collection.name == name).for_each(|walk| *walk.looks.of_mut(jobs) = look);
+        if let Some((_, next)) = self.reached.get_mut(name) {
+            *next = look;
+        }
     }
 
     /// Nothing is left to touch in this pass, or nothing can be.
@@ -174,9 +216,15 @@ impl Walks {
     }
 }
 
-async fn claim(context: &Context, name: &str, cursor: Cursor, limit: u32) -> Result<(Transaction<'static, Postgres>, Vec<Job>), Error> {
+async fn claim(
+    context: &Context,
+    name: &str,
+    from: Cursor,
+    end: Cursor,
+    limit: u32,
+) -> Result<(Transaction<'static, Postgres>, Vec<Job>), Error> {
     let mut transaction = database::begin(&context.pool).await?;
-    let jobs = job::claim(&mut transaction, name, cursor, limit).await?;
+    let jobs = job::claim_until(&mut transaction, name, from, end, limit).await?;
     Ok((transaction, jobs))
 }
 
@@ -185,24 +233,36 @@ impl Walk {
         let looks = Looks { live: Look::First, bulk: Look::First };
         // a blocked collection has enough to do
         let touches = if on_trial { Touches::Over } else { Touches::AfterABatch };
-        Walk { collection, cursor: Cursor::TOP, bulk: Cursor::BEHIND_LIVE, turn: 0, touches, at_end: false, on_trial, looks }
+        let (cursor, waited, bulk) = (Cursor::TOP, Cursor::BEHIND_QUICK, Cursor::BEHIND_LIVE);
+        Walk { collection, cursor, waited, bulk, turn: 0, touches, at_end: false, on_trial, looks }
     }
 
-    /// Where the next batch begins, if it is a bulk's turn.
-    fn bulks_turn(&mut self) -> Option<Cursor> {
+    /// Whose turn the next batch is, if it is not simply the next one's.
+    fn aside(&mut self) -> Option<Aside> {
         self.turn += 1;
+        let among_quick = !self.on_trial && self.cursor < Cursor::BEHIND_QUICK && self.waited < Cursor::BEHIND_LIVE;
         let among_live = !self.on_trial && self.cursor < Cursor::BEHIND_LIVE && self.bulk < Cursor::END;
-        (among_live && self.turn.is_multiple_of(TURN)).then_some(self.bulk)
+        match self.turn % TURN {
+            0 if among_live => Some(Aside::Bulk),
+            2 if among_quick => Some(Aside::Waited),
+            _ => None,
+        }
     }
 
-    /// Past the live jobs it goes on where the bulks' turns ended: one walk, as without them.
+    /// Past the quick jobs it goes on where the turns of those that waited ended, and past these where the bulks' turns did: one walk, as
+    /// without them.
     fn go_on_behind(&mut self, last: Cursor) {
-        self.cursor = if last < Cursor::BEHIND_LIVE { last } else { last.max(self.bulk) };
+        let past_quick = if last < Cursor::BEHIND_QUICK { last } else { last.max(self.waited) };
+        self.cursor = if past_quick < Cursor::BEHIND_LIVE { past_quick } else { past_quick.max(self.bulk) };
     }
 
-    /// A batch that comes from the live jobs to the bulks' meets those that had their turn already.
+    /// A batch that comes from the quick jobs to the others meets those that had their turn already.
     fn leave_out_seen(&self, jobs: &mut Vec<Job>) {
-        jobs.retain(|job| is_live(job) || Cursor::behind(job) > self.bulk);
+        jobs.retain(|job| match Cursor::behind(job) {
+            quick if quick < Cursor::BEHIND_QUICK => true,
+            waited if waited < Cursor::BEHIND_LIVE => waited > self.waited,
+            bulk => bulk > self.bulk,
+        });
     }
 }
 

@@ -59,7 +59,7 @@ async fn follow_canary(context: &Context, collection: &Arc<Collection>, revision
     for stage in Stage::ALL {
         while !canary_is(context, stage, collection, revision).await && committed.elapsed() < GIVEN_UP {
             // so that what is measured is at most a tenth too long
-            sleep((committed.elapsed() / 10).clamp(Duration::from_millis(20), Duration::from_secs(5))).await;
+            sleep((committed.elapsed() / 10).clamp(Duration::from_millis(2), Duration::from_secs(5))).await;
         }
         metrics::record_canary(stage.name(), committed.elapsed());
     }

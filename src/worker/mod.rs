@@ -1,6 +1,8 @@
 //! The loop: wakes at each tick and runs passes until nothing moves, and does the upkeep beside it. Any number of workers may run side by side.
 
 mod canary;
+mod keeper;
+mod question;
 mod tick;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +25,7 @@ use crate::outcome::Outcome;
 use crate::sync::{Trial, pass};
 use crate::upkeep::Upkeep;
 use crate::{Error, metrics};
+use keeper::Keeper;
 use tick::{Sign, Ticked};
 
 /// How often a waiting worker shows itself, where ticks are rarer.
@@ -106,6 +109,8 @@ impl Worker {
         wake.notify_one();
         let mut clock = self.clock(wake.clone()).await?;
         let _upkeep = self.keep_up(&stop);
+        let mut keeper = JoinSet::new();
+        keeper.spawn(Keeper::new(self.clone(), wake.clone()).run(stop.clone()));
         loop {
             tokio::select! {
                 biased;
@@ -139,6 +144,8 @@ impl Worker {
             }
         }
         _ = clock.shutdown().await;
+        // its batch is finished, too
+        keeper.join_next().await;
         self.retire().await;
         Ok(())
     }
@@ -171,10 +178,12 @@ impl Worker {
             let mut trial = Trial::Over;
             if looked_around.is_none_or(|at| at.elapsed() > LOOK_AROUND) {
                 let due = self.look_around().await?;
+                // the quick lane carries the canary as it carries everybody's writes; without a lane it is this tick's
+                let has_lane = self.context.config.worker.quick.is_some();
                 names = match (due, self.stir_canary().await) {
                     (true, _) => &all,
-                    (false, true) => &[CANARY],
-                    (false, false) => {
+                    (false, true) if !has_lane => &[CANARY],
+                    (false, _) => {
                         metrics::record_pass(&Outcome::default());
                         break;
                     }

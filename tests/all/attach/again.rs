@@ -183,7 +183,7 @@ async fn a_changed_delay_replaces_the_triggers_and_keeps_the_floor() {
     let world = attached().await;
     let before = floor(&world).await;
     let mut config = config_of_item(&world);
-    config.delay = Duration::from_secs(5);
+    config.delay = Some(Duration::from_secs(5));
 
     assert_eq!(collection::attach(&world.pool, &config).await.unwrap(), Attached::Changed);
 
@@ -322,7 +322,7 @@ async fn a_migrate_gives_way_while_a_long_transaction_holds_the_table() {
     let mut holder = Session::open(&world).await;
     holder.sql("begin; insert into item (id) values (1)").await;
     let mut config = config_of_item(&world);
-    config.delay = Duration::from_secs(5);
+    config.delay = Some(Duration::from_secs(5));
     let released = Cell::new(false);
 
     let traffic = async {

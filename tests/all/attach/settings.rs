@@ -1,6 +1,6 @@
 //! Delay, tag, trace and watch; and a mass update that stands behind live writes.
 
-use catchword::job::{Cursor, claim};
+use catchword::job::{Cursor, claim, claim_until};
 
 use super::{attach, attached, attached_with, collection_lines, forget, item, keys, number};
 use crate::common::{Layout, World};
@@ -22,7 +22,7 @@ async fn delay_after(world: &World, name: &str, value: &str) -> i64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nonsense_in_a_setting_never_fails_a_write() {
-    let world = attached().await;
+    let world = attached_with("delay = \"7s\"").await;
     let long = "x".repeat(1000);
     let unicode = "é漢😀".repeat(200);
     for name in ["catchword.delay", "catchword.tag", "catchword.traceparent"] {
@@ -48,7 +48,7 @@ async fn nonsense_in_a_setting_never_fails_a_write() {
             &long,
             &unicode,
         ] {
-            assert_eq!(delay_after(&world, name, value).await, 60, "{name} = {value:?} is passed over");
+            assert_eq!(delay_after(&world, name, value).await, 7, "{name} = {value:?} is passed over");
         }
     }
 }
@@ -60,6 +60,32 @@ async fn a_delay_in_whole_seconds_up_to_an_hour_is_taken() {
     assert_eq!(delay_after(&world, "catchword.delay", "3600").await, 3600);
     assert_eq!(delay_after(&world, "catchword.delay", "0042").await, 42);
     assert_eq!(delay_after(&world, "catchword.delay", "").await, 7, "else the collection's own");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plain_write_is_due_at_once_and_stands_apart_from_one_that_waits() {
+    let world = attached().await;
+    let jobs = "select priority || ' ' || extract(epoch from scheduled_at - enqueued_at)::integer from catchword.job";
+    for write in ["insert into item (id) values (1)", "update item set text = 'x'", "update item set id = 2", "delete from item"] {
+        world.sql(write).await;
+        assert_eq!(world.all::<String>(&format!("{jobs} group by 1")).await, ["0 0"], "{write}");
+        forget(&world).await;
+    }
+    world.sql("begin; set local catchword.delay = '60'; insert into item (id) values (1); commit; insert into item (id) values (2)").await;
+    assert_eq!(world.all::<String>(&format!("{jobs} order by id")).await, ["1 60", "0 0"]);
+    let mut connection = world.pool.acquire().await.unwrap();
+    sqlx::query("begin").execute(&mut *connection).await.unwrap();
+    sqlx::query("update catchword.job set scheduled_at = now()").execute(&mut *connection).await.unwrap();
+    let first = claim(&mut connection, "item", Cursor::TOP, 10).await.unwrap();
+    assert_eq!(first.iter().map(|job| job.key.as_str()).collect::<Vec<_>>(), ["2", "1"], "quick ones come first");
+    let quick = claim_until(&mut connection, "item", Cursor::TOP, Cursor::BEHIND_QUICK, 10).await.unwrap();
+    assert_eq!(quick.len(), 1);
+    sqlx::query("rollback").execute(&mut *connection).await.unwrap();
+
+    // by hand: as the delay says
+    forget(&world).await;
+    world.sql("select catchword.schedule('item', array['1']), catchword.schedule('item', array['2'], p_delay => '5 s'), catchword.schedule('item', array['3'], p_priority => 100)").await;
+    assert_eq!(world.all::<String>(&format!("{jobs} order by id")).await, ["0 0", "1 5", "100 0"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,7 +199,7 @@ async fn a_number_of_the_writers_own_is_never_taken() {
 async fn a_mass_update_is_spaced_and_stands_behind_live_writes() {
     let world = attached_with("delay = \"0s\"").await;
     world.sql("insert into item (id) select generate_series(1, 1000)").await;
-    assert_eq!(world.all::<i32>("select distinct priority from catchword.job").await, [1], "a thousand are still live");
+    assert_eq!(world.all::<i32>("select distinct priority from catchword.job").await, [0], "a thousand are still live");
     world.sql("insert into item (id) values (1001), (1002)").await;
     forget(&world).await;
 
@@ -189,7 +215,7 @@ async fn a_mass_update_is_spaced_and_stands_behind_live_writes() {
     sqlx::query("begin").execute(&mut *connection).await.unwrap();
     let first = claim(&mut connection, "item", Cursor::TOP, 2).await.unwrap();
     assert_eq!(first[0].key, "1002", "the write that came last is claimed first");
-    assert_eq!((first[0].priority, first[1].priority), (1, 100));
+    assert_eq!((first[0].priority, first[1].priority), (0, 100));
     sqlx::query("rollback").execute(&mut *connection).await.unwrap();
 }
 
@@ -224,7 +250,7 @@ async fn a_mass_change_of_keys_stands_behind_live_writes_with_its_old_keys_too()
         forget(&world).await;
 
         world.sql("update item set id = id - 5000 where id <= 10003").await;
-        assert_eq!(world.all::<i32>("select distinct priority from catchword.job").await, [1], "a few are live");
+        assert_eq!(world.all::<i32>("select distinct priority from catchword.job").await, [0], "a few are live");
         assert_eq!(keys(&world).await, ["10001", "10002", "10003", "5001", "5002", "5003"]);
     }
 }

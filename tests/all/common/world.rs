@@ -21,6 +21,8 @@ pub struct Layout {
     /// The worker's tick.
     pub tick: &'static str,
     pub batch: u32,
+    /// How often the quick lane asks. Most tests say themselves when something is done, so there is none.
+    pub quick: &'static str,
     /// Shards of the index of `annotation`, where it is not the mapping's number.
     pub shards: Option<u32>,
     /// Does a worker change a row of its own? Most tests count things.
@@ -43,6 +45,7 @@ impl Default for Layout {
             sql: String::new(),
             tick: "0 * * * * *",
             batch: 2500,
+            quick: "off",
             shards: None,
             canary: false,
             gated: false,
@@ -76,6 +79,7 @@ table = \"bystander\"
 key = \"id\"
 view = \"bystander_document\"
 mapping = \"bystander.json\"
+delay = \"60s\"
 ";
 
 const BYSTANDER_SQL: &str = "
@@ -273,8 +277,8 @@ fn write_config(folder: &PathBuf, layout: &Layout) -> Config {
         r#"{ "settings": { "number_of_replicas": 0 }, "mappings": { "dynamic": "strict", "properties": { "text": { "type": "text" } } } }"#;
     std::fs::write(folder.join("bystander.json"), bystander).unwrap();
     let text = format!(
-        "[worker]\ntick = \"{}\"\nbatch = {}\ncanary = {}\n\n[[collection]]\nname = \"annotation\"\ntable = \"annotation\"\nkey = \"id\"\nview = \"annotation_document\"\nmapping = \"annotation.json\"\nscopes = {{ user = \"userid\", group = \"groupid\", document = \"document_id\" }}\nperiod = \"updated\"\ntouches = [{{ table = \"document\", column = \"id\", row_column = \"document_id\" }}, {{ table = \"annotation\", value = 'case when not deleted then \"references\"[1] end', row_column = \"id\", watch = [\"references\"] }}]\n{}\n{BYSTANDER}\n{}\n",
-        layout.tick, layout.batch, layout.canary, layout.annotation, layout.more
+        "[worker]\ntick = \"{}\"\nbatch = {}\nquick = \"{}\"\ncanary = {}\n\n[[collection]]\nname = \"annotation\"\ntable = \"annotation\"\nkey = \"id\"\nview = \"annotation_document\"\nmapping = \"annotation.json\"\nscopes = {{ user = \"userid\", group = \"groupid\", document = \"document_id\" }}\nperiod = \"updated\"\ntouches = [{{ table = \"document\", column = \"id\", row_column = \"document_id\" }}, {{ table = \"annotation\", value = 'case when not deleted then \"references\"[1] end', row_column = \"id\", watch = [\"references\"] }}]\n{}\n{BYSTANDER}\n{}\n",
+        layout.tick, layout.batch, layout.quick, layout.canary, layout.annotation, layout.more
     );
     let path = folder.join("catchword.toml");
     std::fs::write(&path, text).unwrap();

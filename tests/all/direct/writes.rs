@@ -43,6 +43,29 @@ async fn a_stored_row_is_in_the_index_when_the_answer_comes_and_its_job_is_settl
     world.noise_is_untouched().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn its_job_waits_for_the_direct_write_unless_the_configuration_says_otherwise_and_has_its_tag() {
+    let jobs = "select extract(epoch from scheduled_at - enqueued_at)::integer || ' ' || priority || ' ' || tag from catchword.job where collection = 'annotation' order by id";
+    for (annotation, waits) in [("", "60 1"), ("delay = \"0s\"", "0 0"), ("delay = \"7s\"", "7 1")] {
+        let world = World::with(Layout { annotation, ..Layout::default() }).await;
+        save(&world, "untagged").await;
+        let tags = ["import", "it's '; drop table annotation; --\\", "zero\0byte", "", &"é".repeat(1000)];
+        for tag in tags {
+            let store = async |tx: &mut PgConnection| {
+                let id: Uuid = sqlx::query_scalar(INSERT).bind("tagged").fetch_one(tx).await?;
+                Ok::<_, Error>(Stored::new(id, [id]))
+            };
+            world.catchword.store_and_schedule_as(tag, "annotation", store).await.unwrap();
+        }
+        let kept = ["insert", "import", "it's '; drop table annotation; --\\", "zerobyte", "insert", &"é".repeat(100)];
+        assert_eq!(world.all::<String>(jobs).await, kept.map(|tag| format!("{waits} {tag}")), "{annotation}");
+        // a plain write
+        world.annotate("acct:a", "plain").await;
+        let plain = if annotation.is_empty() { "0 0" } else { waits };
+        assert_eq!(world.all::<String>(jobs).await.pop(), Some(format!("{plain} insert")));
+    }
+}
+
 /// The settings of an application's sessions are its own: they shape no document and change no promise.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_application_hands_in_its_own_pool_whatever_its_settings() {

@@ -1,7 +1,8 @@
 //! Servers and processes that fail.
 
 pub mod answers;
-pub mod network;
+pub mod lane_restart;
+mod network;
 pub mod outage;
 pub mod restart;
 pub mod restore;

@@ -33,7 +33,7 @@ impl Server {
         self.services(&["up", "--only", "postgres"]).await;
     }
 
-    async fn down(&self) {
+    pub async fn down(&self) {
         self.services(&["down", "--only", "postgres"]).await;
     }
 

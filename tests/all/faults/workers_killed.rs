@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use crate::common::{Layout, OFFERED, Traffic, World, eventually, start};
 
 fn quick() -> Layout {
-    Layout { tick: "* * * * * *", batch: 200, ..Layout::default() }
+    Layout { tick: "* * * * * *", batch: 200, quick: "25ms", ..Layout::default() }
 }
 
 /// How long the workers are killed: longer with `make test-faults`.

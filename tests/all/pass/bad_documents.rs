@@ -25,6 +25,8 @@ async fn a_refused_document_is_a_count_and_the_others_flow() {
         world.one("select scheduled_at between now() + interval '40 seconds' and now() + interval '80 seconds' from catchword.job where collection = 'annotation'").await,
     );
     assert!(attempts == 1 && due, "the first wait is about a minute");
+    let priority: i32 = world.one("select priority from catchword.job where collection = 'annotation'").await;
+    assert_eq!(priority, 1, "what waits is not quick");
     let error: String = world.one("select last_error from catchword.job where collection = 'annotation'").await;
     assert!(error.contains("userid") && !error.contains("xxxx"), "names the field, and no value: {error}");
 }

@@ -9,6 +9,7 @@ pub mod overload;
 pub mod poison;
 pub mod progress;
 pub mod queue;
+pub mod quick;
 pub mod related;
 pub mod simulator;
 pub mod targets;

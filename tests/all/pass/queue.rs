@@ -78,6 +78,27 @@ async fn a_bulk_has_its_turn_before_live_jobs_end_and_live_jobs_have_most() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn jobs_that_waited_and_bulks_have_their_turns_before_quick_jobs_end() {
+    let world = World::with(Layout { batch: 10, ..Layout::default() }).await;
+    world
+        .sql(
+            "create table settled (n serial, priority integer);
+             create function note_settled() returns trigger language plpgsql as $$ begin insert into public.settled (priority) values (old.priority); return null; end $$;
+             create trigger note after delete on catchword.job for each row when (old.collection = 'annotation') execute function note_settled();
+             insert into catchword.job (collection, key, priority, tag)
+             select 'annotation', gen_random_uuid(), priority, 'test' from (values (0, 200), (1, 45), (1000, 45)) as given (priority, jobs), generate_series(1, jobs)",
+        )
+        .await;
+    let outcome = world.pass().await;
+    assert_eq!((outcome.claimed, outcome.settled), (290, 290), "each is claimed once: {outcome}");
+    // a batch in four each, and of those that are under way at the same time any may be the first
+    for priority in [1, 1000] {
+        let early: i64 = world.one(&format!("select count(*) from settled where priority = {priority} and n <= 120")).await;
+        assert!((20..=40).contains(&early), "{early} of the first 120 have priority {priority}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bulk_of_missing_documents_among_live_jobs_keeps_none_of_them_from_being_settled() {
     let world = World::with(Layout { batch: 10, ..Layout::default() }).await;
     let add = |rows| {

@@ -132,7 +132,7 @@ async fn live_writes_go_before_a_part_and_a_part_before_a_whole() {
 
     let priorities: Vec<i32> =
         world.all("select priority from catchword.job where collection = 'annotation' order by priority, enqueued_at, id").await;
-    assert_eq!(priorities, [vec![1], vec![100; 1_011], vec![1_000; 20]].concat());
+    assert_eq!(priorities, [vec![0], vec![100; 1_011], vec![1_000; 20]].concat());
     assert_eq!(world.walk("annotation").await[0], live);
 }
 

@@ -23,7 +23,7 @@ async fn the_commands_of_the_readme_run_in_their_order() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let script = script(&blocks(&read("README.md"))).replace("127.0.0.1:9090", &format!("127.0.0.1:{port}"));
     let said = bash(&world, &script).await;
-    for promised in ["ready\n", "2 settled", "current: both sides agree", "found within three seconds"] {
+    for promised in ["ready\n", "2 settled", "current: both sides agree", "found within about a second"] {
         assert!(said.contains(promised), "{promised:?} is not in:\n{said}");
     }
 }

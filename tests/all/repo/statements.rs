@@ -74,13 +74,13 @@ async fn plan_of_a_claim(world: &World) -> Value {
     sqlx::query("begin").execute(&mut *connection).await.unwrap();
     sqlx::query(include_str!("../../../src/job/keep_the_plan.sql")).execute(&mut *connection).await.unwrap();
     let prepare = concat!(
-        "prepare claim (text, integer, timestamptz, bigint, bigint) as ",
+        "prepare claim (text, integer, timestamptz, bigint, bigint, integer) as ",
         // a comment before the statement is as good as none
         "\n",
         include_str!("../../../src/job/claim.sql")
     );
     sqlx::raw_sql(prepare).execute(&mut *connection).await.unwrap();
-    let row = sqlx::raw_sql("explain (format json) execute claim ('item', -2147483648, '1970-01-01', 0, 2500)")
+    let row = sqlx::raw_sql("explain (format json) execute claim ('item', -2147483648, '1970-01-01', 0, 2500, 2147483647)")
         .fetch_one(&mut *connection)
         .await
         .unwrap();
@@ -137,4 +137,31 @@ async fn a_settled_key_finds_its_dead_letters_by_the_index() {
     let explained: Value = row.try_get(0).unwrap();
     let plan = &explained[0]["Plan"];
     assert!(nodes(plan).iter().any(|node| node["Index Name"] == "dead_job_key"), "{plan:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_question_of_the_quick_lane_searches_the_index_for_each_collection_whatever_the_planner_knows() {
+    let world = attached().await;
+    world.sql("analyze catchword.job").await;
+    let mut connection = world.pool.acquire().await.unwrap();
+    sqlx::query(include_str!("../../../src/worker/keeper_session.sql")).execute(&mut *connection).await.unwrap();
+    let prepare = concat!("prepare question (text[], float8) as\n", include_str!("../../../src/job/quick_due.sql"));
+    sqlx::raw_sql(prepare).execute(&mut *connection).await.unwrap();
+    for jobs in [0, 20_000] {
+        // the table was last analyzed empty, and the plan of before is kept
+        world
+            .sql(&format!("insert into catchword.job (collection, key, priority, tag) select 'item', i::text, 1000, 'test' from generate_series(1, {jobs}) i"))
+            .await;
+        let explain = "explain (format json) execute question (array['item', 'other'], 2)";
+        let row = sqlx::raw_sql(explain).fetch_one(&mut *connection).await.unwrap();
+        let explained: Value = row.try_get(0).unwrap();
+        let plan = &explained[0]["Plan"];
+        let all = nodes(plan);
+        let walk = all.iter().find(|node| node["Index Name"] == "job_walk").unwrap_or_else(|| panic!("no walk: {plan:#}"));
+        let condition = walk["Index Cond"].as_str().unwrap_or_default();
+        for part in ["collection = c.name", "priority = 0", "enqueued_at > "] {
+            assert!(condition.contains(part), "{part} is not in {condition}");
+        }
+    }
+    connection.detach();
 }

@@ -314,7 +314,7 @@ async fn what_a_partition_lacks_is_named_and_repaired() {
 
     // another delay makes other triggers, and nothing is stale by it
     let mut slower = config.clone();
-    slower.delay = std::time::Duration::from_secs(5);
+    slower.delay = Some(std::time::Duration::from_secs(5));
     assert_eq!(collection::attach(&world.pool, &slower).await.unwrap(), Attached::Changed);
     assert_eq!(collection::attach(&world.pool, &slower).await.unwrap(), Attached::Unchanged);
     assert_eq!(world.one::<i64>("select count(*) from catchword.audit where reason = 'partitions'").await, 0);

@@ -1,0 +1,24 @@
+//! Whether a quick job is due: a question that may be asked many times a second, whatever the queue looks like.
+
+use std::time::Duration;
+
+use sqlx::{PgConnection, Row};
+
+use crate::Error;
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct QuickDue {
+    /// Collections that have a quick job that is due, and are not paused.
+    pub due: Vec<String>,
+    /// How long the server took to find out.
+    pub took: Duration,
+}
+
+/// Which of these collections have a quick job that is due, among those that were scheduled within this time.
+pub async fn quick_due(connection: &mut PgConnection, collections: &[String], within: Duration) -> Result<QuickDue, Error> {
+    let asked = sqlx::query(include_str!("quick_due.sql")).bind(collections).bind(within.as_secs_f64());
+    let row = asked.fetch_one(connection).await?;
+    let took = Duration::try_from_secs_f64(row.try_get("seconds")?).unwrap_or_default();
+    Ok(QuickDue { due: row.try_get("due")?, took })
+}

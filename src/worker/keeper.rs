@@ -1,0 +1,254 @@
+//! The quick lane: one worker, the keeper, asks many times a second whether a quick job is due, and works on it at once. It also looks for
+//! the end of an outage, so that the loop goes on within seconds.
+//!
+//! The keeper is whoever has a lock on the connection that asks. The server ends that connection if nothing is asked on it for some seconds
+//! (`keeper_session.sql`): so one that was killed, is frozen or lost its network makes room for another, and nobody's clock is compared with
+//! another's. Two keepers do no harm, because a claim is a row lock; and the loop needs none.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::PgConnection;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::Worker;
+use super::question::Pace;
+use crate::collection::Collection;
+use crate::context::{probe_in_background, refresh};
+use crate::health::Fault;
+use crate::job::{self, QuickDue};
+use crate::outcome::Outcome;
+use crate::sync::{Seen, note_server, quick_pass};
+use crate::{Error, alone, database, metrics};
+
+/// How often a worker that is not the keeper tries to be: with the server's five seconds, another one is there within ten.
+const TRY: Duration = Duration::from_secs(2);
+/// How long an answer may take. A connection without one is given up.
+const ANSWER: Duration = Duration::from_secs(4);
+/// While a pass is under way, the keeper asks this often, so that the server does not take it for frozen.
+const STAY: Duration = Duration::from_secs(1);
+/// Jobs that are due and cannot be moved, because somebody else has them locked, are left alone for longer and longer, up to this.
+const LONGEST_REST: Duration = Duration::from_secs(1);
+/// While a breaker is open, one small request this often finds out whether it can close.
+const PROBE: Duration = Duration::from_secs(2);
+/// How often it logs what it did, and says that work moves.
+const TELL: Duration = Duration::from_secs(10);
+
+/// What a worker does for the quick lane.
+pub(super) struct Keeper {
+    worker: Worker,
+    /// How often it asks; none: there is no lane, and only the end of an outage is looked for.
+    every: Option<Duration>,
+    /// Wakes the loop.
+    wake: Arc<Notify>,
+    lock: String,
+    seen: Seen,
+    rests: HashMap<String, Rest>,
+    /// Collections to which nothing is sent now.
+    down: BTreeSet<String>,
+    did: Outcome,
+    told: Instant,
+}
+
+/// How long a collection is left alone.
+struct Rest {
+    until: Instant,
+    length: Duration,
+}
+
+impl Keeper {
+    pub fn new(worker: Worker, wake: Arc<Notify>) -> Keeper {
+        // workers that serve others have a keeper of their own
+        let served: BTreeSet<&str> = worker.collections.iter().map(String::as_str).collect();
+        Keeper {
+            every: worker.context.config.worker.quick,
+            lock: format!("catchword quick lane of {}", served.into_iter().collect::<Vec<_>>().join(", ")),
+            worker,
+            wake,
+            seen: Seen::default(),
+            rests: HashMap::new(),
+            down: BTreeSet::new(),
+            did: Outcome::default(),
+            told: Instant::now(),
+        }
+    }
+
+    /// Runs until `stop`. What is wrong is logged when it begins and ends, and tried again; the loop works meanwhile.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let mut trouble = None;
+        while !stop.is_cancelled() {
+            let kept = if self.is_needed() { self.keep(&stop, &mut trouble).await } else { Ok(()) };
+            if let Err(error) = kept.map_err(|error| error.to_string())
+                && trouble.replace(error.clone()).as_ref() != Some(&error)
+            {
+                tracing::warn!("the quick lane is not kept here, and is tried again; the loop works meanwhile: {error}");
+            }
+            wait(&stop, TRY.mul_f64(0.75 + rand::random::<f64>() / 2.0)).await;
+        }
+    }
+
+    fn is_needed(&self) -> bool {
+        self.every.is_some() || self.collections().iter().any(|collection| self.is_down(collection))
+    }
+
+    /// Takes the lock as soon as it is free, and does the keeper's work until it is not needed any more. An error: the connection is lost,
+    /// and the lock with it.
+    async fn keep(&mut self, stop: &CancellationToken, trouble: &mut Option<String>) -> Result<(), Error> {
+        let pool = &self.worker.context.pool;
+        let mut connection = timeout(ANSWER, database::beside(pool, 2 * ANSWER)).await.map_err(|_| no_answer())??;
+        sqlx::query(include_str!("keeper_session.sql")).execute(&mut connection).await?;
+        while !alone::try_take(&mut connection, &self.lock).await? {
+            if let Some(holder) = alone::holder(&mut connection, &self.lock).await? {
+                holder.refuse_stranger("the quick lane")?;
+            }
+            wait(stop, TRY.mul_f64(0.75 + rand::random::<f64>() / 2.0)).await;
+            if stop.is_cancelled() || !self.is_needed() {
+                return Ok(());
+            }
+        }
+        // another server may answer than before, and then numbers may be given twice
+        note_server(&self.worker.context).await?;
+        if trouble.take().is_some() {
+            tracing::info!("the quick lane can be kept again");
+        }
+        tracing::info!("this worker keeps the quick lane");
+        let mut pace = Pace::new(self.every.unwrap_or(STAY), Instant::now());
+        while !stop.is_cancelled() && self.is_needed() {
+            self.look_for_the_end_of_an_outage();
+            self.tell().await;
+            let reach = pace.reach(Instant::now());
+            let QuickDue { due, took } = ask(&mut connection, &self.askable(), reach).await?;
+            pace.asked(reach, took, Instant::now());
+            if !due.is_empty() {
+                pace.found(Instant::now());
+                // somebody resumed it since the last tick
+                if self.collections().iter().any(|collection| collection.paused.is_some() && due.contains(&collection.name)) {
+                    refresh(&self.worker.context).await?;
+                }
+                if self.work(&due, &mut connection, stop).await? {
+                    continue;
+                }
+            }
+            wait(stop, pace.wait(Instant::now())).await;
+        }
+        Ok(())
+    }
+
+    /// A pass over these collections, in a task of its own: a panic does not end the keeper. True: something moved, and there may be more.
+    async fn work(&mut self, due: &[String], connection: &mut PgConnection, stop: &CancellationToken) -> Result<bool, Error> {
+        let (context, name) = (self.worker.context.clone(), self.worker.name.clone());
+        let (names, mut seen, token) = (due.to_vec(), std::mem::take(&mut self.seen), stop.clone());
+        let mut pass = tokio::spawn(async move {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let outcome = quick_pass(&context, &name, &names, &mut seen, &token).await;
+            (seen, outcome)
+        });
+        let ended = loop {
+            tokio::select! {
+                ended = &mut pass => break ended,
+                () = tokio::time::sleep(STAY) => {
+                    ask(connection, &[], Duration::ZERO).await?;
+                }
+            }
+        };
+        let moved = match ended {
+            Ok((seen, outcome)) => {
+                self.seen = seen;
+                let outcome = outcome?;
+                let moved = outcome.moved();
+                self.did.add(outcome);
+                moved
+            }
+            Err(panic) => {
+                metrics::record_panic();
+                tracing::error!("a pass of the quick lane panicked: {panic}");
+                false
+            }
+        };
+        for name in due {
+            if moved {
+                self.rests.remove(name);
+            } else {
+                let before = self.rests.get(name).map_or(Duration::ZERO, |rest| rest.length);
+                let length = (before * 2).clamp(self.every.unwrap_or(STAY).min(LONGEST_REST), LONGEST_REST);
+                self.rests.insert(name.clone(), Rest { until: Instant::now() + length, length });
+            }
+        }
+        Ok(moved)
+    }
+
+    /// The collections that can be worked on now, unless they are paused: the question itself asks for that.
+    fn askable(&self) -> Vec<String> {
+        let faults = &self.worker.context.health.faults;
+        let rests = |name: &str| self.rests.get(name).is_some_and(|rest| Instant::now() < rest.until);
+        let is_served = |name: &str| faults.why(name, Fault::Blocked).is_none() && faults.why(name, Fault::Unverified).is_none();
+        let workable = |c: &Arc<Collection>| self.every.is_some() && is_served(&c.name) && !self.is_down(c) && !rests(&c.name);
+        self.collections().into_iter().filter(workable).map(|collection| collection.name.clone()).collect()
+    }
+
+    fn collections(&self) -> Vec<Arc<Collection>> {
+        let names: Vec<&str> = self.worker.collections.iter().map(String::as_str).collect();
+        self.worker.context.collections(&names)
+    }
+
+    fn is_down(&self, collection: &Collection) -> bool {
+        self.worker.context.health.breakers.is_open(&collection.name)
+    }
+
+    /// While a breaker is open it is probed soon; as soon as one closes, the loop goes on with all that has gathered.
+    fn look_for_the_end_of_an_outage(&mut self) {
+        let context = &self.worker.context;
+        let open: Vec<Arc<Collection>> = self.collections().into_iter().filter(|collection| self.is_down(collection)).collect();
+        if !open.is_empty() {
+            context.health.breakers.hurry(PROBE);
+            open.iter().for_each(|collection| probe_in_background(context, collection));
+        }
+        let down: BTreeSet<String> = open.iter().map(|collection| collection.name.clone()).collect();
+        if !self.down.is_subset(&down) {
+            self.wake.notify_one();
+        }
+        self.down = down;
+    }
+
+    /// One line for many passes, and a heartbeat that says that work moves.
+    async fn tell(&mut self) {
+        if self.told.elapsed() < TELL {
+            return;
+        }
+        self.told = Instant::now();
+        let did = std::mem::take(&mut self.did);
+        if !did.is_quiet() {
+            let name = &self.worker.name;
+            let seconds = did.took.as_secs_f64();
+            tracing::info!(
+                pass = name,
+                claimed = did.claimed,
+                written = did.written,
+                settled = did.settled,
+                seconds,
+                "{name}, quick lane: {did}"
+            );
+        }
+        if let Err(error) = self.worker.say_what_is_new().await {
+            tracing::debug!("no heartbeat could be sent: {error}");
+        }
+    }
+}
+
+async fn ask(connection: &mut PgConnection, collections: &[String], reach: Duration) -> Result<QuickDue, Error> {
+    timeout(ANSWER, job::quick_due(connection, collections, reach)).await.map_err(|_| no_answer())?
+}
+
+fn no_answer() -> Error {
+    Error::Postgres(sqlx::Error::Io(std::io::Error::from(std::io::ErrorKind::TimedOut)))
+}
+
+async fn wait(stop: &CancellationToken, span: Duration) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = tokio::time::sleep(span) => {}
+    }
+}

@@ -1,0 +1,129 @@
+//! When the keeper asks whether a quick job is due, and how far back it looks. It measures itself and asks less often where that is
+//! expensive. Pure: time comes from outside.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// As often as the configuration says, for so long after the last quick job.
+const BUSY: Duration = Duration::from_secs(60);
+/// So often after that.
+const IDLE: Duration = Duration::from_millis(250);
+/// How far back it looks, as a rule. A job is as old as the transaction that scheduled it, so this is longer than a short one takes; and
+/// what was settled since is read again and again while a long transaction keeps vacuum away, so it is no longer than that.
+const NEAR: Duration = Duration::from_secs(2);
+/// How far back it looks now and then. What commits even later is the loop's.
+const FAR: Duration = Duration::from_secs(60);
+const FAR_EVERY: Duration = Duration::from_secs(1);
+/// It waits so many times as long as a question takes: with both, 2 % of a core at most.
+const NEAR_SHARE: u32 = 67;
+const FAR_SHARE: u32 = 200;
+/// What a question costs beside what the server measures: to be received, planned and answered.
+const ROUND_TRIP: Duration = Duration::from_micros(50);
+/// A new measurement counts for so little: one slow answer is an accident.
+const MEMORY: u32 = 32;
+
+/// The pace of the questions.
+#[derive(Debug)]
+pub(super) struct Pace {
+    every: Duration,
+    /// When a quick job was last found.
+    found: Instant,
+    near: Duration,
+    far: Duration,
+    /// When it last looked far back.
+    far_at: Option<Instant>,
+}
+
+impl Pace {
+    /// For a keeper that begins now, and is to ask so often.
+    pub fn new(every: Duration, now: Instant) -> Pace {
+        Pace { every, found: now, near: ROUND_TRIP, far: ROUND_TRIP, far_at: None }
+    }
+
+    /// How far back the next question looks.
+    pub fn reach(&self, now: Instant) -> Duration {
+        let far_every = FAR_EVERY.max(self.far * FAR_SHARE);
+        let far_is_due = self.far_at.is_none_or(|at| now.saturating_duration_since(at) >= far_every);
+        if far_is_due { FAR } else { NEAR.max(self.wait(now) * 2).min(FAR) }
+    }
+
+    /// A question that looked so far back took so long, as the server measured it.
+    pub fn asked(&mut self, reach: Duration, took: Duration, now: Instant) {
+        let average = if reach == FAR { &mut self.far } else { &mut self.near };
+        *average = *average * (MEMORY - 1) / MEMORY + (took + ROUND_TRIP) / MEMORY;
+        if reach == FAR {
+            self.far_at = Some(now);
+        }
+    }
+
+    /// A quick job was found: more may follow.
+    pub fn found(&mut self, now: Instant) {
+        self.found = now;
+    }
+
+    /// How long to wait before the next question.
+    pub fn wait(&self, now: Instant) -> Duration {
+        let is_busy = now.saturating_duration_since(self.found) < BUSY;
+        let every = if is_busy { self.every } else { self.every.max(IDLE) };
+        every.max(self.near * NEAR_SHARE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVERY: Duration = Duration::from_millis(25);
+
+    /// Asks for so long, each question taking so long: how many there were, and what share of the time they took.
+    fn ask_for(pace: &mut Pace, mut now: Instant, long: Duration, near: Duration, far: Duration) -> (u32, f64) {
+        let (end, mut asked, mut spent) = (now + long, 0, Duration::ZERO);
+        while now < end {
+            let reach = pace.reach(now);
+            let took = if reach == FAR { far } else { near };
+            pace.asked(reach, took, now);
+            (asked, spent) = (asked + 1, spent + took);
+            now += took + pace.wait(now);
+        }
+        (asked, spent.as_secs_f64() / long.as_secs_f64())
+    }
+
+    #[test]
+    fn it_asks_as_often_as_it_is_told_and_less_often_after_a_minute_with_nothing() {
+        let (mut pace, now) = (Pace::new(EVERY, Instant::now()), Instant::now());
+        assert_eq!(pace.wait(now), EVERY);
+        assert_eq!(pace.wait(now + BUSY + EVERY), IDLE);
+        pace.found(now + BUSY);
+        assert_eq!(pace.wait(now + BUSY + EVERY), EVERY);
+        let slow = Pace::new(Duration::from_secs(5), now);
+        assert_eq!(slow.wait(now + 2 * BUSY), Duration::from_secs(5));
+    }
+
+    #[test]
+    fn it_looks_far_back_once_a_second() {
+        let (mut pace, now) = (Pace::new(EVERY, Instant::now()), Instant::now());
+        assert_eq!(pace.reach(now), FAR, "whatever the keeper before it did not see");
+        pace.asked(FAR, Duration::ZERO, now);
+        assert_eq!(pace.reach(now + EVERY), NEAR);
+        assert_eq!(pace.reach(now + FAR_EVERY), FAR);
+    }
+
+    #[test]
+    fn one_slow_answer_changes_nothing_and_many_of_them_never_take_more_than_two_per_cent() {
+        let minute = Duration::from_secs(60);
+        let now = Instant::now();
+        let mut pace = Pace::new(EVERY, now);
+        pace.asked(NEAR, Duration::from_millis(10), now);
+        assert_eq!(pace.wait(now), EVERY);
+        let usual = ask_for(&mut Pace::new(EVERY, now), now, minute, Duration::from_micros(100), Duration::from_micros(100));
+        assert!(usual.0 > 2_200 && usual.1 < 0.005, "{usual:?}");
+        for (near, far) in [(1, 3), (3, 78), (78, 2_000), (500, 500)] {
+            let mut pace = Pace::new(Duration::from_millis(1), now);
+            let (near, far) = (Duration::from_millis(near), Duration::from_millis(far));
+            ask_for(&mut pace, now, minute, near, far);
+            let (asked, share) = ask_for(&mut pace, now + minute, 10 * minute, near, far);
+            assert!(asked > 10 && share < 0.021, "{near:?}, {far:?}: {share}");
+        }
+    }
+}

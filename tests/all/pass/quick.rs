@@ -1,0 +1,180 @@
+//! The quick lane: what is written by plain SQL is indexed and settled without a tick, and somebody always keeps the lane.
+
+use std::time::Instant;
+
+use crate::common::{Layout, Running, World, eventually, start};
+
+/// A tick that no test lives to see: but for the one at the start, whatever is done is done by the lane.
+pub const NEVER: &str = "0 0 0 1 1 *";
+
+pub fn quick() -> Layout {
+    Layout { tick: NEVER, quick: "25ms", ..Layout::default() }
+}
+
+impl Running {
+    pub fn keeps_the_lane(&self) -> bool {
+        self.lines().iter().any(|line| line.contains("this worker keeps the quick lane"))
+    }
+}
+
+/// A worker that keeps the lane, and whose tick at the start is over.
+async fn keeper(world: &World) -> Running {
+    let worker = start(world).await;
+    eventually("ready", async || worker.get(world, "/readyz").await.0 == 200).await;
+    eventually("somebody keeps the lane", async || worker.keeps_the_lane()).await;
+    worker
+}
+
+impl World {
+    pub async fn is_in_step(&self, key: &str) {
+        eventually("settled without a tick", async || self.jobs().await == 0).await;
+        assert_eq!(self.version("annotation", key).await, Some(self.revision(key).await));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plain_inserts_updates_deletes_and_changes_of_related_rows_are_settled_without_a_tick() {
+    let world = World::with(quick()).await;
+    let worker = keeper(&world).await;
+    world.sql("insert into document (title, web_uri) values ('old', 'http://a/')").await;
+    let key = world.annotate("acct:a", "from psql").await;
+    world.is_in_step(&key).await;
+    world.sql(&format!("update annotation set text = 'changed', document_id = 1 where id = '{key}'")).await;
+    world.is_in_step(&key).await;
+    assert_eq!(world.source("annotation", &key).await.unwrap()["text"], "changed");
+    world.sql("update document set title = 'new' where id = 1").await;
+    world.is_in_step(&key).await;
+    assert!(world.source("annotation", &key).await.unwrap().to_string().contains("new"));
+    world.sql(&format!("delete from annotation where id = '{key}'")).await;
+    eventually("settled without a tick", async || world.jobs().await == 0).await;
+    assert!(world.found("annotation").await.is_empty());
+    // what waits for its direct write is the loop's
+    world.sql("begin; set local catchword.delay = '1'; insert into annotation (userid, target_uri, target_uri_normalized) values ('acct:a', 'u', 'u'); commit").await;
+    let key = world.annotate("acct:a", "once more").await;
+    eventually("indexed", async || world.version("annotation", &key).await.is_some()).await;
+    eventually("the other one is due", async || {
+        world
+            .one("select scheduled_at < now() - interval '1 second' from catchword.job where priority = 1 and collection = 'annotation'")
+            .await
+    })
+    .await;
+    let said = worker.lines().iter().filter(|line| line.contains("quick lane: ")).count();
+    assert!(said < 10, "one line for many passes: {said}");
+    world.noise_is_untouched().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_lane_has_not_seen_is_written_without_a_look_and_settled_by_one() {
+    let world = World::with(Layout { gated: true, ..quick() }).await;
+    let gate = world.gate.as_ref().unwrap();
+    let _worker = keeper(&world).await;
+    let first = world.annotate("acct:a", "x").await;
+    world.is_in_step(&first).await;
+    gate.hold("_mget");
+    let key = world.annotate("acct:a", "y").await;
+    eventually("written", async || world.version("annotation", &key).await.is_some()).await;
+    gate.holds_something().await;
+    assert_eq!(world.jobs().await, 1, "a write is never proof");
+    gate.pass();
+    world.is_in_step(&key).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_that_is_killed_frozen_or_cut_off_is_followed_by_another_and_nothing_is_lost() {
+    for fault in ["-KILL", "-STOP", "cut off"] {
+        let world = World::with(quick()).await;
+        let keeper = keeper(&world).await;
+        let other = start(&world).await;
+        eventually("ready", async || other.get(&world, "/readyz").await.0 == 200).await;
+        let before = world.annotate("acct:a", "before").await;
+        world.is_in_step(&before).await;
+        assert!(!other.keeps_the_lane(), "one keeper at a time");
+        let since = Instant::now();
+        if fault == "cut off" {
+            world.sql("select pg_terminate_backend(l.pid) from pg_locks l join pg_database d on d.oid = l.database where l.locktype = 'advisory' and d.datname = current_database()").await;
+        } else {
+            keeper.signal(fault).await;
+        }
+        let key = world.annotate("acct:a", "after").await;
+        world.is_in_step(&key).await;
+        println!("{fault}: settled after {:?}", since.elapsed());
+        if fault == "-STOP" {
+            assert!(other.keeps_the_lane());
+            keeper.signal("-CONT").await;
+            // whoever it is, both go on
+            let key = world.annotate("acct:a", "thawed").await;
+            world.is_in_step(&key).await;
+            assert_eq!(keeper.get(&world, "/healthz").await.0, 200);
+        }
+        world.settle_and_compare().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lane_heeds_a_pause_and_keeps_nobody_else_waiting() {
+    let world = World::with(quick()).await;
+    let _keeper = keeper(&world).await;
+    world.sql("select catchword.pause('bystander', 'test', 'a test')").await;
+    world.sql("begin; set local catchword.delay = '0'; insert into bystander (id, text) values (1001, 'x'); commit").await;
+    let key = world.annotate("acct:a", "x").await;
+    world.is_in_step(&key).await;
+    assert_eq!(world.version("bystander", "1001").await, None);
+    world.sql("select catchword.resume('bystander', 'test')").await;
+    eventually("it goes on", async || world.version("bystander", "1001").await.is_some()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_another_session_has_locked_holds_up_no_other() {
+    let world = World::with(quick()).await;
+    let _keeper = keeper(&world).await;
+    world.sql("select catchword.pause('annotation', 'test', 'so that it can be locked')").await;
+    let locked = world.annotate("acct:a", "locked").await;
+    let mut session = world.pool.acquire().await.unwrap();
+    sqlx::raw_sql("begin; select from catchword.job for update").execute(&mut *session).await.unwrap();
+    world.sql("select catchword.resume('annotation', 'test')").await;
+    for _ in 0..3 {
+        let key = world.annotate("acct:a", "free").await;
+        eventually("the others are settled", async || world.jobs().await == 1).await;
+        assert_eq!(world.version("annotation", &key).await, Some(world.revision(&key).await));
+    }
+    assert_eq!(world.version("annotation", &locked).await, None);
+    sqlx::raw_sql("rollback").execute(&mut *session).await.unwrap();
+    world.is_in_step(&locked).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_application_in_repeatable_read_is_served_like_any_other() {
+    let world = World::with(quick()).await;
+    let _keeper = keeper(&world).await;
+    for level in ["repeatable read", "serializable"] {
+        world.sql(&format!("begin isolation level {level}; select count(*) from annotation; insert into annotation (userid, target_uri, target_uri_normalized) values ('acct:a', 'u', 'u'); update annotation set text = 'x'; commit")).await;
+        eventually("settled", async || world.jobs().await == 0).await;
+    }
+    assert_eq!(world.found("annotation").await.len(), 2);
+    world.settle_and_compare().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_an_outage_is_found_within_seconds_and_the_loop_goes_on_at_once() {
+    let world = World::with(Layout { gated: true, ..quick() }).await;
+    let gate = world.gate.as_ref().unwrap();
+    let worker = keeper(&world).await;
+    gate.refuse();
+    let mut saved = 0;
+    eventually("nothing is sent any more", async || {
+        world.annotate("acct:a", "x").await;
+        saved += 1;
+        worker.lines().iter().any(|line| line.contains("nothing is sent to elasticsearch for a while"))
+    })
+    .await;
+    // these are the loop's, and its next tick is far away
+    world.sql("insert into annotation (userid, target_uri, target_uri_normalized) select 'acct:' || i, 'u', 'u' from generate_series(1, 500) i").await;
+    world.sql("update catchword.job set priority = 1, scheduled_at = now() where collection = 'annotation'").await;
+    gate.pass();
+    let since = Instant::now();
+    eventually("written", async || !world.found("annotation").await.is_empty()).await;
+    println!("written {:?} after the outage", since.elapsed());
+    eventually("drained", async || world.jobs().await == 0).await;
+    assert_eq!(world.found("annotation").await.len(), saved + 500);
+    assert_eq!(world.one::<i64>("select count(*) from catchword.dead_job").await, 0);
+}
