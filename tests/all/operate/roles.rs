@@ -478,6 +478,10 @@ async fn a_service_stores_and_indexes_and_can_neither_see_nor_delete_jobs() {
     assert_eq!(catchword.index_now("bystander", [8]).await, catchword::Direct::Indexed);
     assert_eq!(catchword.index_now_with("bystander", [8], catchword::elastic::Refresh::Now).await, catchword::Direct::Indexed);
 
+    let waited =
+        catchword.wait_until("bystander", [7, 8], catchword::Until::Searchable, std::time::Duration::from_secs(120)).await.unwrap();
+    assert!(waited.iter().all(|key| key.became == catchword::Became::Searchable), "{waited:?}");
+
     let pool = roles.pool("service").await;
     run(&pool, "select * from catchword.standing('bystander', array['8'])").await.unwrap();
     for (attempt, refusal) in [

@@ -2,6 +2,7 @@
 
 mod schedule;
 mod standing;
+mod until;
 
 use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgDatabaseError;
