@@ -235,11 +235,18 @@ begin
     with numbers as materialized (
       select distinct n.key, n.revision, n.drawn from catchword.numbers_of(col, p_keys) as n
     ),
-    live as materialized (
+    -- those that are quicker than live stand apart, or they would come behind all others
+    quick as materialized (
       select j.name, j.key, j.enqueued_at, j.scheduled_at, j.attempts from catchword.job j
-       where j.collection = col.name and j.priority <= catchword.priority_live()
+       where j.collection = col.name and j.priority < catchword.priority_live()
          and j.enqueued_at >= coalesce(bound, '-infinity')
        order by j.priority desc, j.enqueued_at desc, j.id desc limit most
+    ),
+    live as materialized (
+      select j.name, j.key, j.enqueued_at, j.scheduled_at, j.attempts from catchword.job j
+       where j.collection = col.name and j.priority = catchword.priority_live()
+         and j.enqueued_at >= coalesce(bound, '-infinity')
+       order by j.enqueued_at desc, j.id desc limit most
     ),
     bulk as materialized (
       select j.name, j.key, j.enqueued_at, j.scheduled_at, j.attempts from catchword.job j
@@ -248,11 +255,12 @@ begin
     ),
     opened as materialized (
       select j.key, min(j.enqueued_at) as since, min(j.scheduled_at) as due_at, max(j.attempts) as attempts
-        from (select * from live union all select * from bulk) as j
+        from (select * from quick union all select * from live union all select * from bulk) as j
         join numbers n on n.key = j.key where j.name = 'index' group by j.key
     ),
     seen (all_of_them) as materialized (
-      select (select count(*) from live) < most and (select count(*) from bulk) < most
+      select (select count(*) from quick) < most and (select count(*) from live) < most
+             and (select count(*) from bulk) < most
     ),
     stood as (
       select n.key, n.revision, n.drawn, o.since, o.due_at, o.attempts,

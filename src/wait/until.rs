@@ -58,17 +58,17 @@ impl Waits {
         let ends = started + limit.min(LONGEST);
         let asked = self.check(name, &keys)?;
         refresh_in_background(&self.context, REFRESH);
-        let (by_asked, mut waited) = self.known(name, &asked).await?;
+        let answer_by = ends.max(started + FIRST_LOOK);
+        let (by_asked, mut waited) = timeout_at(answer_by, self.known(name, &asked)).await.map_err(|_| too_late())??;
         let (mut pause, mut dead_again) = (FIRST_PAUSE, DEAD_AGAIN);
         // the first answer says who has a letter
         let mut ask_dead = if waited.iter().any(|key| key.letter.is_some()) { started } else { started + DEAD_AGAIN };
         let mut told = started;
         loop {
-            let answer_by = ends.max(started + FIRST_LOOK);
             _ = timeout_at(answer_by, self.look(name, &mut waited, until)).await;
             let is_last = Instant::now() >= ends && told.elapsed() > SLOWEST;
             if ask_dead <= Instant::now() || is_last {
-                self.note_dead(name, &mut waited).await;
+                _ = timeout_at(answer_by + FIRST_LOOK, self.note_dead(name, &mut waited)).await;
                 (told, ask_dead) = (Instant::now(), Instant::now() + dead_again);
                 dead_again = (dead_again * 2).min(DEAD_AGAIN * 10);
             }
@@ -290,6 +290,10 @@ impl Key {
             self.became = Became::Waiting(why.to_owned());
         }
     }
+}
+
+fn too_late() -> Error {
+    Error::refused_with("Postgres did not say within the limit which revision is waited for", "the write is not concerned; ask again later")
 }
 
 fn paused_or(collection: &Collection, why: &str) -> String {

@@ -8,6 +8,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::{bury, settle};
 use crate::attach::collection_lines;
 use crate::common::{Layout, World, eventually};
 
@@ -47,7 +48,7 @@ async fn a_write_is_waited_for_until_the_index_has_it_and_until_search_shows_it(
         let (catchword, key) = (world.catchword.clone(), key.clone());
         async move { wait(&catchword, &key, Until::Searchable, LONG).await }
     });
-    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    settle(&world, &world.catchword, "annotation").await;
     assert_eq!(waited.await.unwrap(), Became::Searchable);
     assert_eq!(world.shown("annotation", &key).await, Some(revision), "a search of anybody's shows it");
     assert_eq!(wait(&world.catchword, &key, Until::Indexed, Duration::ZERO).await, Became::Indexed);
@@ -55,7 +56,7 @@ async fn a_write_is_waited_for_until_the_index_has_it_and_until_search_shows_it(
     // an update is not there yet, though search shows the row as it was
     world.sql(&format!("update annotation set text = 'y' where id = '{key}'")).await;
     assert_eq!(wait(&world.catchword, &key, Until::Searchable, Duration::ZERO).await, Became::Waiting("the index has an older one".into()));
-    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    settle(&world, &world.catchword, "annotation").await;
     assert_eq!(wait(&world.catchword, &key, Until::Searchable, LONG).await, Became::Searchable);
     assert_eq!(world.shown("annotation", &key).await, Some(world.revision(&key).await));
     world.noise_is_untouched().await;
@@ -93,7 +94,7 @@ async fn a_delete_and_a_hidden_row_have_come_when_search_no_longer_finds_them() 
         sqlx::query(change).bind(Uuid::parse_str(&key).unwrap()).execute(&world.pool).await.unwrap();
         let waiting = wait(&world.catchword, &key, Until::Indexed, Duration::ZERO).await;
         assert!(matches!(waiting, Became::Waiting(_)), "{n}: {waiting}");
-        world.catchword.drain("test", &["annotation"]).await.unwrap();
+        settle(&world, &world.catchword, "annotation").await;
         assert_eq!(wait(&world.catchword, &key, Until::Indexed, Duration::ZERO).await, Became::Indexed, "{n}: the tombstone is there");
         assert_eq!(wait(&world.catchword, &key, Until::Searchable, Duration::ZERO).await, Became::Indexed, "{n}: search still finds it");
         assert!(world.shown("annotation", &key).await.is_some());
@@ -120,7 +121,7 @@ async fn a_write_that_a_later_one_overtook_is_superseded() {
         // its revision is read, and its first look is under way
         gate.holds_something().await;
         world.sql(&format!("update annotation set text = 'second' where id = '{key}'")).await;
-        world.past_the_gate().await.drain("test", &["annotation"]).await.unwrap();
+        settle(&world, &world.past_the_gate().await, "annotation").await;
         gate.pass();
         let Waited { revision: meant, became, .. } = waited.await.unwrap();
         assert_eq!((meant, became), (Some(revision), Became::Superseded));
@@ -145,12 +146,11 @@ async fn a_write_that_was_given_up_is_dead_at_once_and_says_why() {
     let world = World::new().await;
     world.sql("alter table annotation drop constraint annotation_names_length").await;
     let key = world.annotate(&"x".repeat(40_000), "x").await;
-    world.sql("update catchword.job set attempts = 4 where collection = 'annotation'").await;
     let waited = tokio::spawn({
         let (catchword, key) = (world.catchword.clone(), key.clone());
         async move { wait(&catchword, &key, Until::Searchable, LONG).await }
     });
-    assert_eq!(world.pass().await.buried, 1);
+    bury(&world).await;
     let started = Instant::now();
     assert_eq!(waited.await.unwrap(), Became::Dead("refused".into()));
     assert!(started.elapsed() < LONG / 2, "it does not wait for the limit");
@@ -158,7 +158,7 @@ async fn a_write_that_was_given_up_is_dead_at_once_and_says_why() {
     // a later write is on its way again, while the letter is still there
     world.sql(&format!("update annotation set userid = 'acct:a' where id = '{key}'")).await;
     assert!(matches!(wait(&world.catchword, &key, Until::Indexed, Duration::ZERO).await, Became::Waiting(_)));
-    world.catchword.drain("test", &["annotation"]).await.unwrap();
+    settle(&world, &world.catchword, "annotation").await;
     assert_eq!(wait(&world.catchword, &key, Until::Searchable, LONG).await, Became::Searchable);
 }
 
@@ -196,7 +196,7 @@ async fn while_elasticsearch_is_down_or_a_collection_paused_it_waits_and_does_no
     let Became::Waiting(why) = wait(&paused, &key, Until::Indexed, Duration::ZERO).await else { panic!() };
     assert!(why.contains("paused") && why.contains("the mapping is being changed"), "{why}");
     world.sql("select catchword.resume('annotation')").await;
-    other.drain("test", &["annotation"]).await.unwrap();
+    settle(&world, &other, "annotation").await;
     assert_eq!(wait(&paused, &key, Until::Searchable, LONG).await, Became::Searchable, "a look tells, whatever this process last heard");
     // the breaker closes by a probe of the waiting process' own
     assert_eq!(wait(&world.catchword, &key, Until::Searchable, LONG).await, Became::Searchable);
@@ -226,13 +226,13 @@ async fn keys_of_several_columns_and_documents_with_ids_of_their_own_are_waited_
             waited
         };
         assert!(became(Duration::ZERO).await.iter().all(|key| matches!(key.became, Became::Waiting(_))));
-        world.catchword.drain("test", &[collection]).await.unwrap();
+        settle(&world, &world.catchword, collection).await;
         let came = became(LONG).await;
         assert!(came.iter().all(|key| key.became == Became::Searchable), "{came:?}");
     }
     assert!(world.shown("page", "one").await.is_some());
     world.sql("delete from page where id = 1").await;
-    world.catchword.drain("test", &["page"]).await.unwrap();
+    settle(&world, &world.catchword, "page").await;
     assert_eq!(wait_in(&world.catchword, "page", "1", Until::Searchable, LONG).await, Became::Searchable);
     assert_eq!(world.shown("page", "one").await, None);
 }
@@ -257,7 +257,7 @@ async fn during_a_rebuild_the_readers_index_counts() {
         assert!(matches!(waiting, Became::Waiting(_)), "{until:?}: {waiting}");
     }
     world.sql(&format!("select catchword.schedule('annotation', array['{key}'])")).await;
-    world.another().await.drain("test", &["annotation"]).await.unwrap();
+    settle(&world, &world.another().await, "annotation").await;
     assert_eq!(wait(&other, &key, Until::Searchable, LONG).await, Became::Searchable);
 }
 
@@ -293,7 +293,7 @@ async fn what_was_stored_directly_is_searchable_within_the_wait() {
         .unwrap();
     let key = kept.value.to_string();
     if !matches!(kept.direct, catchword::Direct::Indexed) {
-        world.catchword.drain("test", &["annotation"]).await.unwrap();
+        settle(&world, &world.catchword, "annotation").await;
     }
     let waited = world.catchword.wait_until("annotation", [kept.value], Until::Searchable, LONG).await.unwrap().remove(0);
     assert_eq!((waited.revision, &waited.became), (kept.revisions.get(&key).copied(), &Became::Searchable));
@@ -317,6 +317,13 @@ async fn what_cannot_be_waited_for_is_refused() {
         assert!(refused.contains(says), "{refused}");
     }
     assert_eq!(ask("annotation", vec![]).await, Ok(vec![]));
+    // a Postgres that does not answer holds nobody for longer than the limit
+    let mut holder = world.pool.begin().await.unwrap();
+    sqlx::query("lock table catchword.record").execute(&mut *holder).await.unwrap();
+    let started = Instant::now();
+    let late = world.catchword.wait_until("annotation", [Uuid::new_v4()], Until::Indexed, Duration::from_millis(600)).await.unwrap_err();
+    assert!(late.to_string().contains("did not say within the limit") && started.elapsed() < Duration::from_secs(4), "{late}");
+    holder.rollback().await.unwrap();
     eventually("not served", async || {
         world.sql("alter table annotation disable trigger user").await;
         _ = world.catchword.sync("test", &[]).await;
