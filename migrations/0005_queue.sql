@@ -69,7 +69,7 @@ end $$;
 comment on function catchword.canonical is 'keys as texts of their own types; fails for what is no key';
 
 -- The default is `priority_live()`, as a number: a default is evaluated with the caller's rights. A live job that is
--- due at once is quick.
+-- due at once is quick. Jobs of more than 1,000 keys stand behind live writes, and are spaced like those of a reindex.
 create function catchword.schedule(
   p_collection text, p_keys text[], p_tag text default 'manual', p_priority integer default 1,
   p_delay interval default '0'
@@ -77,24 +77,51 @@ create function catchword.schedule(
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   col catchword.collection;
+  priorities constant integer[] :=
+    array[catchword.priority_live(), catchword.priority_part(), catchword.priority_whole()];
+  job_priority constant integer :=
+    case when cardinality(p_keys) > 1000 then greatest(p_priority, catchword.priority_part())
+         when p_priority = catchword.priority_live() and p_delay = interval '0' then catchword.priority_quick()
+         else p_priority end;
+  keys text[];
+  problem text;
   scheduled bigint;
 begin
   select * into col from catchword.collection where name = p_collection;
   if not found then
     perform catchword.refuse(format('there is no collection %L', p_collection),
       'select name from catchword.collection');
-  end if;
-  if p_delay > interval '1 hour' then
+  elsif p_keys is null or array_position(p_keys, null) is not null then
+    perform catchword.refuse('a key is null', 'leave it out');
+  elsif cardinality(p_keys) > 100000 then
+    perform catchword.refuse(format('%s keys are too many at once', cardinality(p_keys)),
+      'schedule at most 100000 in a call, or use catchword.reindex');
+  elsif p_priority is null or p_priority <> all(priorities) then
+    perform catchword.refuse(format('there is no priority %s', coalesce(p_priority::text, 'null')),
+      format('write %s (live), %s (part) or %s (whole)', priorities[1], priorities[2], priorities[3]));
+  elsif p_delay is null or p_delay < interval '0' then
+    perform catchword.refuse(format('a delay of %s is no delay', coalesce(p_delay::text, 'null')),
+      'write 0 for at once, or for instance 5 minutes');
+  elsif p_delay > interval '1 hour' then
     -- what is due later is taken for the work of a clock that was ahead
     perform catchword.refuse(format('a delay of %s is longer than an hour', p_delay), 'schedule it when it is due');
   end if;
   -- the text of the key's own type: an upper-case uuid or ' 7' would otherwise never meet its row
-  insert into catchword.job (collection, key, scheduled_at, priority, tag)
-  select p_collection, k, now() + p_delay,
-         case when p_priority = catchword.priority_live() and p_delay <= interval '0'
-              then catchword.priority_quick() else p_priority end,
-         left(p_tag, 100)
-    from unnest(catchword.canonical(col, p_keys)) as k;
+  begin
+    keys := catchword.canonical(col, p_keys);
+  exception when data_exception then
+    get stacked diagnostics problem = message_text;
+    perform catchword.refuse(
+      format('not a key of %s, whose keys are of type %s: %s', col.name, array_to_string(col.key_types, ', '), problem),
+      'write the key as Postgres prints it');
+  end;
+  insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag)
+  select p_collection, given.key,
+         case when cardinality(keys) > 1000 then b.base + given.n * interval '1 microsecond' else now() end,
+         now() + p_delay, job_priority, left(coalesce(nullif(p_tag, ''), 'manual'), 100)
+    from unnest(keys) with ordinality as given (key, n),
+         (select catchword.bulk_base(p_collection, job_priority) offset 0) as b (base)
+   order by given.n;
   get diagnostics scheduled = row_count;
   return scheduled;
 end $$;
@@ -108,7 +135,8 @@ $$;
 comment on function catchword.members_at is 'the members that these keys belong to; or the collection itself';
 
 -- What cannot be a key has no row.
-create function catchword.rows_at(p_collection text, p_keys text[]) returns table (key text, revision bigint)
+create function catchword.rows_at(p_collection text, p_keys text[])
+returns table (key text, revision bigint, floor bigint)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
   col catchword.collection;
@@ -120,11 +148,162 @@ begin
     into fit using p_keys;
   for m in select * from catchword.members_at(p_collection, fit) loop
     return query execute catchword.fill(
-      'select {t_key}, greatest(coalesce(t.{revision}, 0), $2) from {rows} t where {t_at $1}', catchword.names_of(m))
-      using fit, m.floor;
+      'select {t_key}, greatest(coalesce(t.{revision}, 0), $2), $2 from {rows} t where {t_at $1}',
+      catchword.names_of(m)) using fit, m.floor;
   end loop;
 end $$;
-comment on function catchword.rows_at is 'of these keys, those that have a row, and its number or the floor';
+comment on function catchword.rows_at is 'of these keys, those that have a row, its number or the floor, and the floor';
+
+-- What the tables say of keys, without a look at the queue: the number that a key has now, and whether a write or a
+-- touch drew it. If not, it is the floor, which nobody was promised a job for. All functions from here to `standing`
+-- are stable: they see the snapshot of the statement that calls them, in which a row and its job are both or neither.
+create function catchword.numbers_of(p_collection catchword.collection, p_keys text[])
+returns table (asked text, key text, revision bigint, drawn boolean)
+language plpgsql stable set search_path = pg_catalog, pg_temp set datestyle = 'ISO, MDY' as $$
+declare
+  parts constant integer := cardinality(p_collection.key_columns);
+  keys text[];
+  odd text;
+  problem text;
+begin
+  select k into odd from unnest(p_keys) as k
+   where parts > 1 and cardinality(string_to_array(k, '/')) is distinct from parts limit 1;
+  if found then
+    perform catchword.refuse(format('%L is not a key of %s', odd, p_collection.name),
+      format('write %s, and %%2F for a / in a value', array_to_string(p_collection.key_columns, '/')));
+  end if;
+  keys := catchword.canonical(p_collection, p_keys);
+  return query
+    select n.asked, n.key,
+           case when n.floor is not null then greatest(n.revision, n.recorded + n.recorded % 2)
+                when n.recorded % 2 = 1 then n.recorded end,
+           -- no row has just the floor's number
+           case when n.floor is not null then n.revision > n.floor or coalesce(n.recorded >= n.floor, false)
+                else coalesce(n.recorded % 2 = 1, false) end
+      from (select distinct k.asked, k.key, own.revision, own.floor,
+                   (select r.revision from catchword.record r where r.collection = p_collection.name and r.key = k.key
+                     order by r.revision desc limit 1) as recorded
+              from unnest(p_keys, keys) as k (asked, key)
+              left join catchword.rows_at(p_collection.name, keys) as own on own.key = k.key) as n
+     order by n.key;
+exception when data_exception then
+  get stacked diagnostics problem = message_text;
+  perform catchword.refuse(
+    format('not a key of %s, whose keys are of type %s: %s',
+           p_collection.name, array_to_string(p_collection.key_types, ', '), problem),
+    'write the key as Postgres prints it');
+end $$;
+comment on function catchword.numbers_of
+  is 'of these keys the revision that each has now, odd: it is deleted; null: never seen; and whether it was drawn';
+
+-- How many keys may be asked for at once: the answer is for somebody who waits.
+create function catchword.asked_collection(p_collection text, p_keys text[]) returns catchword.collection
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  col catchword.collection;
+begin
+  select * into col from catchword.collection where name = p_collection;
+  if not found then
+    perform catchword.refuse(format('there is no collection %L', p_collection),
+      coalesce('there is ' || (select string_agg(name, ', ' order by name) from catchword.collection),
+               'attach one: catchword migrate'));
+  elsif p_keys is null or array_position(p_keys, null) is not null then
+    perform catchword.refuse('a key is null', 'leave it out');
+  elsif cardinality(p_keys) > 1000 then
+    perform catchword.refuse(format('%s keys are too many at once', cardinality(p_keys)), 'ask for at most 1000');
+  end if;
+  return col;
+end $$;
+comment on function catchword.asked_collection is 'the collection that keys are asked of; refuses what is no question';
+
+create function catchword.known(p_collection text, p_keys text[])
+returns table (asked text, key text, revision bigint, dead text)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  col constant catchword.collection := catchword.asked_collection(p_collection, p_keys);
+begin
+  return query
+    select n.asked, n.key, n.revision,
+           (select d.reason from catchword.dead_job d
+             where d.key = n.key and d.collection = col.name and d.name = 'index' order by d.died_at desc limit 1)
+      from catchword.numbers_of(col, p_keys) as n;
+end $$;
+comment on function catchword.known
+  is 'of these keys the revision that each has now, and the reason of its dead letter; the queue is not read';
+
+-- For an application that wants to know whether its write has reached the index. What it says of a key:
+--   open              a job is open; null: not known, because 10,000 jobs or more are there and it is not among those
+--                     that were read (the newest live ones, the next of the bulks)
+--   dead              the reason of its dead letter, if no job is open. Not the error: that may quote the document,
+--                     and whoever asks may not be allowed to read it
+--   settled_revision  no job is open and none was given up: so the last job of this revision was settled, by a look
+--                     that saw every index agree. Null where that is not known: a job is open or may be, the row is
+--                     older than catchword, `p_since` was given. (An operator who discards a dead letter lets it look
+--                     settled too.)
+-- There is no index on the key of a job: writers would pay for it, a bulk two thirds more. So the reading is bounded.
+-- `p_since` is the time of a transaction, its now(): jobs from before it are passed over by the index, however many
+-- there are. Then `open` is about what was written since; a statement with more than 1,000 rows must not be asked for
+-- like this, because its jobs stand among those of earlier bulks.
+create function catchword.standing(p_collection text, p_keys text[], p_since timestamptz default null)
+returns table (key text, revision bigint, open boolean, since timestamptz, due_at timestamptz, attempts integer,
+               dead text, dead_since timestamptz, settled_revision bigint)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan set enable_sort = off set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  most constant integer := 10000;
+  col constant catchword.collection := catchword.asked_collection(p_collection, p_keys);
+  -- a time that is still to come is of a clock that was ahead, and jobs of such a time are dated back
+  bound constant timestamptz := case when p_since <= now() then p_since end;
+begin
+  return query
+    with numbers as materialized (
+      select distinct n.key, n.revision, n.drawn from catchword.numbers_of(col, p_keys) as n
+    ),
+    -- those that are quicker than live stand apart, or they would come behind all others
+    quick as materialized (
+      select j.name, j.key, j.enqueued_at, j.scheduled_at, j.attempts from catchword.job j
+       where j.collection = col.name and j.priority < catchword.priority_live()
+         and j.enqueued_at >= coalesce(bound, '-infinity')
+       order by j.priority desc, j.enqueued_at desc, j.id desc limit most
+    ),
+    live as materialized (
+      select j.name, j.key, j.enqueued_at, j.scheduled_at, j.attempts from catchword.job j
+       where j.collection = col.name and j.priority = catchword.priority_live()
+         and j.enqueued_at >= coalesce(bound, '-infinity')
+       order by j.enqueued_at desc, j.id desc limit most
+    ),
+    bulk as materialized (
+      select j.name, j.key, j.enqueued_at, j.scheduled_at, j.attempts from catchword.job j
+       where j.collection = col.name and j.priority > catchword.priority_live() and bound is null
+       order by j.priority, j.enqueued_at, j.id limit most
+    ),
+    opened as materialized (
+      select j.key, min(j.enqueued_at) as since, min(j.scheduled_at) as due_at, max(j.attempts) as attempts
+        from (select * from quick union all select * from live union all select * from bulk) as j
+        join numbers n on n.key = j.key where j.name = 'index' group by j.key
+    ),
+    seen (all_of_them) as materialized (
+      select (select count(*) from quick) < most and (select count(*) from live) < most
+             and (select count(*) from bulk) < most
+    ),
+    stood as (
+      select n.key, n.revision, n.drawn, o.since, o.due_at, o.attempts,
+             case when o.key is not null then true when seen.all_of_them then false end as open
+        from numbers n cross join seen left join opened o on o.key = n.key
+    )
+    select s.key, s.revision, s.open, s.since, s.due_at, s.attempts, letter.reason, letter.died_at,
+           case when s.open is false and letter.reason is null and s.drawn and p_since is null then s.revision end
+      from stood s
+      left join lateral (select d.reason, d.died_at from catchword.dead_job d
+                          where d.key = s.key and d.collection = col.name and d.name = 'index'
+                            and s.open is not true
+                          order by d.died_at desc limit 1) as letter on true
+     order by s.key;
+end $$;
+comment on function catchword.standing
+  is 'of these keys: the revision, whether a job is open, since when, refusals, whether it was given up, what is '
+     'settled; from any language';
 
 -- A new number for rows, without writing to them: a trigger of the table would fire, and it is not ours. A row is
 -- locked, a number is drawn under that lock, and the number is recorded: whoever writes the row later draws a higher

@@ -16,7 +16,7 @@
 --   operator     a person. Does what a worker does, and `pause`, `resume`, `dead replay`, `dead discard`, `dead bury`,
 --                through functions that write into the journal who it was.
 --   application  writes its own tables. It needs no right here: the triggers schedule the jobs with the migrator's
---                rights. It may call `catchword.touch_later` in triggers of its own.
+--                rights. It may call `catchword.touch_later` in triggers of its own, and ask `catchword.standing`.
 --   service      an application that calls the library (`store_and_schedule`, `index_now`). It reads what a document is
 --                made of, and can neither see nor change jobs and dead letters, and only read the records of deletes.
 --                The rights to write its own tables are yours to give.
@@ -174,6 +174,8 @@ grant execute on function catchword.raise_revision(bigint), catchword.note_serve
 grant execute on function catchword.copy_of(), catchword.note_doubt(text, text, bigint, text) to :"worker";
 -- [worker] To change the canary.
 grant execute on function catchword.stir_canary() to :"worker";
+-- [wait_until] To know which revision a key has, whether its job was given up, and whether one is open.
+grant execute on function catchword.known(text, text[]), catchword.standing(text, text[], timestamptz) to :"worker";
 -- [worker, sync, audit] To record a delete that nobody recorded.
 grant execute on function catchword.record_gone(text, text[]) to :"worker";
 -- [reindex, rebuild] To reindex, and to schedule by hand.
@@ -244,12 +246,17 @@ grant select on catchword.record to :"service";
 -- [store_and_schedule, index_now] To know the ids of documents, and to write a new one down before it is used.
 grant select on catchword.document_id to :"service";
 grant execute on function catchword.name_documents(text, text[], text[]) to :"service";
+-- [wait_until] To know which revision a key has, whether its job was given up, and whether one is open.
+grant execute on function catchword.known(text, text[]), catchword.standing(text, text[], timestamptz) to :"service";
 \endif
 
--- The application's own triggers: to say that rows must be looked at again. Nothing else of the schema is theirs.
+-- The application's own triggers: to say that rows must be looked at again.
 grant usage on schema catchword to :"application";
 grant execute on function catchword.touch_later(text, text, text), catchword.touch_later(text, text, anyelement)
   to :"application";
+-- The application itself: to ask whether its write has reached the index. It tells numbers, times and reasons, and no
+-- content of a row. Nothing else of the schema is theirs.
+grant execute on function catchword.standing(text, text[], timestamptz) to :"application";
 
 -- To read what a document is made of: each attached table and its view, and the schemas they are in.
 select format('grant usage on schema %I to %I', nspname, name)

@@ -1,6 +1,7 @@
 //! The door: every method that an application or a command calls, one line each. The work is in the parts.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::{PgConnection, PgPool};
 use tokio::time::Instant;
@@ -19,6 +20,7 @@ use crate::outcome::Outcome;
 use crate::rebuild::Rebuild;
 use crate::status::{self, Status};
 use crate::upkeep::Upkeep;
+use crate::wait::{Until, Waited, Waits};
 use crate::worker::Worker;
 use crate::{Error, audit, check, collection, config, doctor, drift, explain, migrate, rebuild, sync};
 
@@ -27,13 +29,14 @@ use crate::{Error, audit, check, collection, config, doctor, drift, explain, mig
 pub struct Catchword {
     pub(crate) context: Arc<Context>,
     direct: DirectPath,
+    waits: Waits,
     gauges: Arc<Gauges>,
 }
 
 impl Catchword {
     fn of(context: Context) -> Catchword {
         let context = Arc::new(context);
-        Catchword { direct: DirectPath::new(context.clone()), gauges: Arc::default(), context }
+        Catchword { direct: DirectPath::new(context.clone()), waits: Waits::new(context.clone()), gauges: Arc::default(), context }
     }
 
     /// Opens, and refuses what it will not work on: a standby, another version's schema, a collection that is not attached, triggers
@@ -136,6 +139,31 @@ impl Catchword {
     pub async fn index_now_with<K: ToString>(&self, collection: &str, keys: impl IntoIterator<Item = K>, refresh: Refresh) -> Direct {
         let keys = keys.into_iter().map(|key| key.to_string()).collect();
         self.direct.index(collection, keys, refresh, Instant::now()).await
+    }
+
+    /// Waits until what is committed of these keys now is in the readers' index, or until search shows it, and for `limit` at most (an hour;
+    /// with 0 it looks once, which takes half a second at most). Says of each key, in their order, what became of it: one that is not there
+    /// in time is [`Became::Waiting`](crate::Became::Waiting), also if Elasticsearch is down. At most 1,000 keys.
+    ///
+    /// It only looks, each time a little later, and those who wait at the same time share the requests. An error means that Postgres could
+    /// not be asked, or that the collection or a key is none.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use catchword::{Catchword, Error, Until};
+    /// async fn is_found(catchword: &Catchword, note: i64) -> Result<bool, Error> {
+    ///     let waited = catchword.wait_until("note", [note], Until::Searchable, Duration::from_secs(2)).await?;
+    ///     Ok(waited.iter().all(|key| key.has_come(Until::Searchable)))
+    /// }
+    /// ```
+    pub async fn wait_until<K: ToString>(
+        &self,
+        collection: &str,
+        keys: impl IntoIterator<Item = K>,
+        until: Until,
+        limit: Duration,
+    ) -> Result<Vec<Waited>, Error> {
+        self.waits.wait_until(collection, keys.into_iter().map(|key| key.to_string()).collect(), until, limit).await
     }
 
     /// One pass over the queues of these collections (none: of all that are configured). `name` is what its span and its log line are

@@ -16,6 +16,7 @@ mod parts {
     pub mod look;
     pub mod outcome;
     pub mod sync;
+    pub mod wait;
     pub mod worker;
 
     // operations
@@ -69,6 +70,7 @@ pub use parts::direct::{Direct, Kept, Stored};
 pub use parts::elastic::Refresh;
 pub use parts::error::Error;
 pub use parts::outcome::Outcome;
+pub use parts::wait::{Became, Until, Waited};
 pub use parts::worker::Worker;
 
 /// `catchword.toml`, and what the environment says.

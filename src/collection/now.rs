@@ -1,6 +1,6 @@
 //! What Postgres wants of a few keys now, in one statement: for direct writes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 use sqlx::{PgConnection, Row};
@@ -27,7 +27,30 @@ pub enum Now {
     Alone,
 }
 
+impl Now {
+    /// The number under which it is written; none: nothing is.
+    pub fn revision(&self) -> Option<i64> {
+        match self {
+            Now::Document(version, _) | Now::Gone(version) => Some(*version),
+            Now::Never | Now::Alone => None,
+        }
+    }
+}
+
 impl Collection {
+    /// The numbers that these keys have now. No view is read: so one that the view hides has its row's.
+    pub async fn numbers(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<BTreeMap<String, i64>, Error> {
+        let mut numbers = BTreeMap::new();
+        for (member, keys) in self.by_member(keys) {
+            for row in filled(&member.statements.numbers).bind(&self.name).bind(keys).fetch_all(&mut *connection).await? {
+                if let Some(number) = row.try_get("number")? {
+                    numbers.insert(row.try_get("key")?, number);
+                }
+            }
+        }
+        Ok(numbers)
+    }
+
     /// What Postgres wants of these keys. None: this process knows other targets than there are now. An error that one row causes is
     /// everybody's here; the loop, which halves, has more time.
     pub async fn now(&self, connection: &mut PgConnection, keys: &[&str]) -> Result<Option<HashMap<String, Now>>, Error> {

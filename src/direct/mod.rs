@@ -5,6 +5,7 @@ mod path;
 mod queue;
 mod read;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 pub(crate) use path::DirectPath;
@@ -31,6 +32,10 @@ pub struct Kept<T> {
     pub value: T,
     /// What became of the direct write.
     pub direct: Direct,
+    /// The revision that was committed, by key; a later one, if somebody else wrote the row right after. It is the version that the
+    /// document gets, and it only grows: whatever shows this number or a higher one shows this write. Read after the commit, within the
+    /// second of the direct write; a key that could not be read by then is not in it.
+    pub revisions: BTreeMap<String, i64>,
 }
 
 /// What became of a direct write. Never an error: the job makes sure.

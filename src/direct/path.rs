@@ -1,16 +1,16 @@
 //! One road from keys to writes: admit, wait for the others, read, send, answer.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::PgConnection;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 use tracing::{Instrument, debug_span};
 
 use super::admit::admit;
-use super::queue::{Caller, MOST_REQUESTS, PATIENCE, Queues, REQUESTS};
+use super::queue::{Caller, MOST_REQUESTS, Noted, PATIENCE, Queues, REQUESTS};
 use super::read::{self, Read};
 use super::{Direct, Kept, Stored};
 use crate::collection::{Collection, Now, begin_saying};
@@ -57,15 +57,36 @@ impl DirectPath {
         let written = Instant::now();
         transaction.commit().await.map_err(commit_error)?;
         crash::point("after-commit");
-        let direct = self.index(collection, stored.keys, Refresh::No, written).await;
-        Ok(Kept { value: stored.value, direct })
+        let (ends, noted) = (Instant::now() + LIMIT, Noted::default());
+        let direct = self.index_noting(collection, stored.keys.clone(), Refresh::No, written, &noted).await;
+        let revisions = match noted.get() {
+            Some(revisions) => revisions.clone(),
+            None => self.revisions(collection, stored.keys, ends).await,
+        };
+        Ok(Kept { value: stored.value, direct, revisions })
+    }
+
+    /// The revisions of keys for which no direct write was tried, or none came so far.
+    async fn revisions(&self, name: &str, keys: Vec<String>, ends: Instant) -> BTreeMap<String, i64> {
+        let Some(collection) = self.context.collection(name) else { return BTreeMap::new() };
+        let context = self.context.clone();
+        // in a task of its own, for the reason that a request is
+        let read = tokio::spawn(async move {
+            let keys: Vec<&str> = keys.iter().map(String::as_str).filter(|key| collection.key_type.fault(key).is_none()).collect();
+            read::revisions(&context, &collection, &keys).await
+        });
+        timeout_at(ends, read).await.ok().and_then(Result::ok).unwrap_or_default()
     }
 
     /// Indexes what was `written` then, and counts what became of it.
     pub async fn index(&self, collection: &str, keys: Vec<String>, refresh: Refresh, written: Instant) -> Direct {
+        self.index_noting(collection, keys, refresh, written, &Noted::default()).await
+    }
+
+    async fn index_noting(&self, collection: &str, keys: Vec<String>, refresh: Refresh, written: Instant, noted: &Noted) -> Direct {
         let (started, documents) = (Instant::now(), keys.len() as u64);
         let span = debug_span!("direct", collection, keys = documents);
-        let direct = match self.write(collection, keys, refresh).instrument(span).await {
+        let direct = match self.write(collection, keys, refresh, noted).instrument(span).await {
             Ok(()) => Direct::Indexed,
             Err(why) => Direct::Left(why),
         };
@@ -75,7 +96,7 @@ impl DirectPath {
         direct
     }
 
-    async fn write(&self, name: &str, keys: Vec<String>, refresh: Refresh) -> Result<(), String> {
+    async fn write(&self, name: &str, keys: Vec<String>, refresh: Refresh, noted: &Noted) -> Result<(), String> {
         let collection = self.context.collection(name).ok_or_else(|| format!("collection {name} is not served here"))?;
         if let Some(key) = keys.iter().find(|key| collection.key_type.fault(key).is_some()) {
             return Err(format!("{key:?} is not a key of {name}"));
@@ -87,7 +108,7 @@ impl DirectPath {
         let permit = self.permits.clone().try_acquire_owned().map_err(|_| "too many direct writes at once")?;
         let written = timeout(LIMIT, async {
             let _permit = permit;
-            let (caller, mut answer) = Caller::new(keys);
+            let (caller, mut answer) = Caller::new(keys, noted.clone());
             match refresh {
                 // a refresh is for this caller's documents alone
                 Refresh::Now => self.write_alone(&collection, caller, refresh),
@@ -158,6 +179,7 @@ impl DirectPath {
             Now::Gone(version) => Some(Write { key, version: *version, body: Body::Tombstone }),
             Now::Never | Now::Alone => None,
         };
+        callers.iter().for_each(|caller| caller.note(|key| found.get(key)?.revision()));
         let keys: Vec<&str> = callers.iter().flat_map(|caller| caller.keys.iter().map(String::as_str)).collect();
         let ids = match collection.ids(&self.context.quick_pool, &keys).await {
             Ok(ids) => ids,

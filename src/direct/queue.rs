@@ -1,8 +1,8 @@
 //! Direct writes that come at the same time share one read and one bulk. Nobody waits when nothing is under way; otherwise a caller waits
 //! for the request before it, a few milliseconds, and shares the next. Each gets the answer to its own keys.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -27,18 +27,28 @@ struct Queue {
     under_way: usize,
 }
 
+/// The revisions of a caller's keys, as soon as they are read: also for one who does not wait for the answer any more.
+pub(super) type Noted = Arc<OnceLock<BTreeMap<String, i64>>>;
+
 /// One direct write that waits for its answer.
 pub(super) struct Caller {
     pub since: Instant,
     pub keys: Vec<String>,
+    noted: Noted,
     answer: oneshot::Sender<Result<(), String>>,
 }
 
 impl Caller {
     /// A caller, and where its answer comes.
-    pub fn new(keys: Vec<String>) -> (Caller, oneshot::Receiver<Result<(), String>>) {
+    pub fn new(keys: Vec<String>, noted: Noted) -> (Caller, oneshot::Receiver<Result<(), String>>) {
         let (answer, receiver) = oneshot::channel();
-        (Caller { since: Instant::now(), keys, answer }, receiver)
+        (Caller { since: Instant::now(), keys, noted, answer }, receiver)
+    }
+
+    /// Tells which revisions its keys have.
+    pub fn note(&self, revision: impl Fn(&str) -> Option<i64>) {
+        let revisions = self.keys.iter().filter_map(|key| Some((key.clone(), revision(key)?)));
+        _ = self.noted.set(revisions.collect());
     }
 
     /// A caller that has gone away is not an error.
@@ -105,7 +115,7 @@ mod tests {
     #[test]
     fn a_request_takes_whom_it_can_in_their_order_and_nobody_who_has_gone() {
         let mut queue = Queue::default();
-        let caller = |keys: usize| Caller::new(vec!["k".into(); keys]);
+        let caller = |keys: usize| Caller::new(vec!["k".into(); keys], Noted::default());
         let (callers, mut waiting): (Vec<_>, Vec<_>) = [100, 100, 50, 100, 1_000].map(caller).into_iter().unzip();
         queue.waiting.extend(callers);
         drop(waiting.remove(1));

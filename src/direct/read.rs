@@ -1,6 +1,6 @@
 //! From keys to what Postgres wants of them: quickly for many callers together, or carefully for one alone.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use sqlx::PgConnection;
 
@@ -41,6 +41,18 @@ pub(super) async fn carefully(context: &Context, collection: &Collection, keys: 
         }
     };
     read.await.unwrap_or_else(|error: Error| Read::Failed(error.to_string()))
+}
+
+/// The revisions of these keys; of none, if Postgres does not say at once.
+pub(super) async fn revisions(context: &Context, collection: &Collection, keys: &[&str]) -> BTreeMap<String, i64> {
+    let read = async {
+        let mut connection = context.quick_pool.acquire().await?;
+        collection.numbers(&mut connection, keys).await
+    };
+    read.await.unwrap_or_else(|error| {
+        tracing::debug!("the revisions of what was stored could not be read: {error}");
+        BTreeMap::new()
+    })
 }
 
 async fn documents(collection: &Collection, connection: &mut PgConnection, keys: &[&str]) -> Result<Read, Error> {

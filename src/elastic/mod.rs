@@ -7,6 +7,7 @@
 pub mod address;
 pub mod answer;
 pub mod bulk;
+pub mod found;
 pub mod index;
 pub mod look;
 pub mod point_in_time;
@@ -28,6 +29,7 @@ pub use answer::Answer;
 pub use bulk::{Body, MAX_DOCUMENT_BYTES, Refresh, Write};
 pub use client::Elastic;
 pub use error::Error;
+pub use found::MOST_FOUND;
 pub use index::{Difference, Done, Ensured, IndexPlan, Room, Shown};
 pub use look::Has;
 pub use point_in_time::{PAGE, Page};

@@ -18,3 +18,4 @@ mod reindex;
 mod related;
 mod repo;
 mod tables;
+mod wait;

@@ -29,6 +29,11 @@ pub enum Problem {
     /// The body could not be read to its end: 400.
     #[error("the body could not be read")]
     Unread,
+    /// The same `Idempotency-Key` was used for another annotation: 422.
+    #[error(
+        "this Idempotency-Key was used for another annotation; take a new key for each annotation, and the same one only to repeat a request"
+    )]
+    KeyTaken,
     /// Elasticsearch is down: 503. Nothing is lost, and saving goes on.
     #[error("search is down for the moment; saving works, and what is saved will be found")]
     SearchAway(#[source] SearchError),
@@ -39,7 +44,9 @@ pub enum Problem {
     #[error("somebody else is changing this at the moment")]
     Busy(#[source] sqlx::Error),
     /// The answer to a commit was lost: 500, and the client must look before it sends again.
-    #[error("the answer to the commit was lost: it may be saved or not; look before you send it again")]
+    #[error(
+        "the answer to the commit was lost: it may be saved or not; look before you send it again, or send it again with the same Idempotency-Key"
+    )]
     CommitUnknown(#[source] sqlx::Error),
     /// Anything else: 500. What it was is in the log and not in the answer.
     #[error("something went wrong in the service")]
@@ -93,6 +100,7 @@ impl Problem {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::KeyTaken => StatusCode::UNPROCESSABLE_ENTITY,
             Self::SearchAway(_) | Self::DatabaseAway(_) | Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::CommitUnknown(_) | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -116,6 +124,7 @@ impl IntoResponse for Problem {
         let body = match &self {
             Self::BadField(BadField { field, .. }) => json!({ "error": self.to_string(), "field": field }),
             Self::TooLarge(_) | Self::Unread => json!({ "error": self.to_string(), "field": "body" }),
+            Self::KeyTaken => json!({ "error": self.to_string(), "field": "Idempotency-Key" }),
             _ => json!({ "error": self.to_string() }),
         };
         let mut response = (status, Json(body)).into_response();

@@ -186,7 +186,10 @@ async fn an_application_can_neither_see_nor_forge_jobs() {
     // the one thing that its own triggers may do: rows are looked at again
     run(&application, "select catchword.touch_later('annotation', 'id', gen_random_uuid())").await.unwrap();
     roles.world.sql("delete from catchword.job where name = 'touch'").await;
+    // and it may ask what became of a write
+    run(&application, "select * from catchword.standing('annotation', array[gen_random_uuid()::text], now())").await.unwrap();
     for (attempt, refusal) in [
+        ("select catchword.known('annotation', '{}')", "permission denied for function known"),
         ("select from catchword.job", "permission denied for table job"),
         (
             "insert into catchword.job (collection, key, priority, tag) values ('annotation', 'x', 1, 'x')",
@@ -219,14 +222,15 @@ async fn an_application_can_neither_see_nor_forge_jobs() {
     ] {
         assert_eq!(run(&application, attempt).await, Err(refusal.to_owned()), "{attempt}");
     }
-    // none of the functions but that one, not only those named here
+    // none of the functions but those, not only those named here
     let open: Vec<String> = roles
         .world
         .all(&format!(
             "select p.oid::regprocedure::text from pg_proc p where pronamespace = 'catchword'::regnamespace and has_function_privilege('{owner}', p.oid, 'execute') order by p.oid"
         ))
         .await;
-    assert_eq!(open, ["catchword.touch_later(text,text,text)", "catchword.touch_later(text,text,anyelement)"]);
+    let allowed = ["standing(text,text[],timestamp with time zone)", "touch_later(text,text,text)", "touch_later(text,text,anyelement)"];
+    assert_eq!(open, allowed.map(|function| format!("catchword.{function}")));
     let readable: Vec<String> = roles
         .world
         .all(&format!(
@@ -474,7 +478,12 @@ async fn a_service_stores_and_indexes_and_can_neither_see_nor_delete_jobs() {
     assert_eq!(catchword.index_now("bystander", [8]).await, catchword::Direct::Indexed);
     assert_eq!(catchword.index_now_with("bystander", [8], catchword::elastic::Refresh::Now).await, catchword::Direct::Indexed);
 
+    let waited =
+        catchword.wait_until("bystander", [7, 8], catchword::Until::Searchable, std::time::Duration::from_secs(120)).await.unwrap();
+    assert!(waited.iter().all(|key| key.became == catchword::Became::Searchable), "{waited:?}");
+
     let pool = roles.pool("service").await;
+    run(&pool, "select * from catchword.standing('bystander', array['8'])").await.unwrap();
     for (attempt, refusal) in [
         ("select from catchword.job", "permission denied for table job"),
         ("delete from catchword.job", "permission denied for table job"),

@@ -62,6 +62,7 @@ fn compare_and_fate_decide_without_a_clock_a_client_or_chance() {
         "src/compare.rs",
         "src/sync/fate.rs",
         "src/sync/search.rs",
+        "src/wait/judge.rs",
         "src/check/judge.rs",
         "src/check/judge/collection.rs",
         "src/check/judge/freshness.rs",
@@ -107,7 +108,7 @@ fn one_place_each_for_transactions_metrics_printing_and_raising_the_sequence() {
 }
 
 /// The parts from the bottom up. Each may name those before it and none behind it: so there is no cycle, and a call goes down.
-const ORDER: [&str; 39] = [
+const ORDER: [&str; 40] = [
     // the ground
     "crash",
     "host",
@@ -131,6 +132,7 @@ const ORDER: [&str; 39] = [
     "context",
     "sync",
     "direct",
+    "wait",
     // operations
     "reindex",
     "audit",

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-use crate::common::{Layout, World};
+use crate::common::{Layout, World, eventually};
 
 /// A fenced block: what stands behind the backticks, and what is between them.
 struct Block {
@@ -122,13 +122,20 @@ fn the_rust_of_the_readme_is_a_doc_test_of_the_crate() {
 
 /// The README's own code, on the README's own table.
 mod sample {
-    use catchword::{Catchword, Direct, Error, Stored};
+    use std::time::Duration;
+
+    use catchword::{Catchword, Direct, Error, Stored, Until};
     use sqlx::PgConnection;
 
     include!("readme/save.rs");
+    include!("readme/found.rs");
 
     pub async fn saves(catchword: &Catchword) -> i64 {
         save(catchword, "mina", "saved by the sample").await.unwrap()
+    }
+
+    pub async fn finds(catchword: &Catchword, note: i64) -> bool {
+        is_found(catchword, note).await.unwrap()
     }
 }
 
@@ -136,7 +143,8 @@ mod sample {
 async fn the_rust_of_the_readme_runs_against_its_own_table() {
     let blocks = blocks(&read("README.md"));
     let rust: Vec<&Block> = blocks.iter().filter(|block| block.info == "rust").collect();
-    assert_eq!((rust.len(), rust[0].text.as_str()), (1, read("tests/all/repo/readme/save.rs").as_str()), "what is run is what is shown");
+    let run = ["save", "found"].map(|name| read(&format!("tests/all/repo/readme/{name}.rs")));
+    assert_eq!(rust.iter().map(|block| &block.text).collect::<Vec<_>>(), run.iter().collect::<Vec<_>>(), "what is run is what is shown");
 
     let world = empty_world().await;
     let place = blocks.iter().position(|block| block.info.starts_with("json")).unwrap();
@@ -149,6 +157,7 @@ async fn the_rust_of_the_readme_runs_against_its_own_table() {
     catchword.drain("test", &["note"]).await.unwrap();
     let source = world.source("note", &id.to_string()).await.unwrap();
     assert_eq!(source, serde_json::json!({ "author": "mina", "text": "saved by the sample" }));
+    eventually("search shows it", async || sample::finds(&catchword, id).await).await;
 }
 
 /// A figure of the README is one of the last full run.

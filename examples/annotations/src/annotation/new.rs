@@ -47,6 +47,15 @@ impl NewAnnotation {
     }
 }
 
+impl NewAnnotation {
+    /// What is asked for, whatever the order and the spaces of the client's JSON.
+    pub fn to_json(&self) -> String {
+        let Self { userid, groupid, text, tags, target, references, shared, title } = self;
+        let (target, normalized) = (&target.uri, &target.normalized);
+        serde_json::json!([userid, groupid, text, tags, target, normalized, references, shared, title]).to_string()
+    }
+}
+
 fn title(fields: &mut Fields) -> Result<Option<String>, BadField> {
     let Some(mut document) = fields.object("document")? else {
         return Ok(None);

@@ -2,7 +2,9 @@
 //!
 //! | | |
 //! |---|---|
-//! | `POST /api/annotations` | save an annotation: 201, its JSON, `Location` |
+//! | `POST /api/annotations` | save an annotation: 201, its JSON, `Location`; 200 if it was saved under the same `Idempotency-Key` |
+//! | `POST /api/annotations?wait=searchable` | the same, answered when search shows it, or after two seconds; `searchable` says which |
+//! | `GET /api/annotations/{id}/search-status` | whether search shows it as it is now |
 //! | `GET /api/annotations/{id}` | read it, from Postgres |
 //! | `PATCH /api/annotations/{id}` | change what is named |
 //! | `DELETE /api/annotations/{id}` | delete it, softly |
@@ -23,6 +25,8 @@ mod health;
 mod metrics;
 mod search;
 mod show;
+mod status;
+mod wait;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -65,6 +69,7 @@ pub fn router(service: Service) -> Router {
     Router::new()
         .route("/api/annotations", post(create::create))
         .route("/api/annotations/{id}", get(show::show).patch(change::change).delete(delete::delete))
+        .route("/api/annotations/{id}/search-status", get(status::status))
         .route("/api/search", get(search::search))
         .route("/healthz", get(health::health))
         .route("/metrics", get(metrics::metrics))

@@ -4,10 +4,11 @@ use uuid::Uuid;
 use super::page::page;
 use crate::annotation::NewAnnotation;
 
-/// Saves an annotation, and its page if it is new; returns its id.
-pub async fn insert(conn: &mut PgConnection, new: &NewAnnotation) -> Result<Uuid, sqlx::Error> {
+/// Saves an annotation under this id, and its page if it is new.
+pub async fn insert(conn: &mut PgConnection, id: Uuid, new: &NewAnnotation) -> Result<(), sqlx::Error> {
     let page = page(conn, &new.target.normalized, new.title.as_deref()).await?;
-    sqlx::query_scalar(include_str!("insert.sql"))
+    sqlx::query(include_str!("insert.sql"))
+        .bind(id)
         .bind(&new.userid)
         .bind(&new.groupid)
         .bind(&new.text)
@@ -17,6 +18,7 @@ pub async fn insert(conn: &mut PgConnection, new: &NewAnnotation) -> Result<Uuid
         .bind(&new.references)
         .bind(new.shared)
         .bind(page)
-        .fetch_one(conn)
-        .await
+        .execute(conn)
+        .await?;
+    Ok(())
 }

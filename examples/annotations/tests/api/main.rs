@@ -9,3 +9,4 @@ mod outage;
 mod program;
 mod requests;
 mod search;
+mod waits;

@@ -10,6 +10,7 @@ use annotations::sync::sync_annotations;
 use catchword::Part;
 use catchword::config::{Config, Environment, Tls};
 use catchword::{Catchword, Direct, Outcome};
+use reqwest::header::HeaderMap;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgConnection};
@@ -178,7 +179,7 @@ pub struct Answer {
     /// Null if it was no JSON.
     pub body: Value,
     pub took: Duration,
-    headers: reqwest::header::HeaderMap,
+    headers: HeaderMap,
 }
 
 impl Answer {
@@ -188,8 +189,20 @@ impl Answer {
 }
 
 pub async fn send(client: &reqwest::Client, service: &str, method: &str, path: &str, body: Option<Vec<u8>>) -> Answer {
+    send_with(client, service, method, path, HeaderMap::new(), body).await
+}
+
+/// The same with headers.
+pub async fn send_with(
+    client: &reqwest::Client,
+    service: &str,
+    method: &str,
+    path: &str,
+    headers: HeaderMap,
+    body: Option<Vec<u8>>,
+) -> Answer {
     let started = Instant::now();
-    let mut request = client.request(Method::from_bytes(method.as_bytes()).unwrap(), format!("{service}{path}"));
+    let mut request = client.request(Method::from_bytes(method.as_bytes()).unwrap(), format!("{service}{path}")).headers(headers);
     if let Some(body) = body {
         request = request.body(body);
     }
