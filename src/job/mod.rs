@@ -21,7 +21,7 @@ mod storage;
 mod suspect;
 
 pub use bury::{Burial, Reason, bury};
-pub use by_hand::bury_by_hand;
+pub use by_hand::{bury_by_hand, open_to_bury};
 pub use census::{CENSUS_LIMIT, Census, Letters, census, letters, unserved};
 pub use claim::{Cursor, Job, LIVE, QUICK, claim, claim_until, live_is_due};
 pub use class::Class;
