@@ -154,7 +154,12 @@ async fn an_id_that_cannot_be_taken_harms_nobody() {
     let open: Vec<String> =
         world.all("select key || ' ' || attempts || ' ' || coalesce(last_error, '') from catchword.job order by key").await;
     assert_eq!(dead.len(), 5, "{dead:?} {open:?}");
-    assert!(dead[0].starts_with("4 ") && dead[0].contains("its id one is that of the key 1 already"), "{dead:?}");
+    assert!(dead[0].starts_with("4 ") && dead[0].contains("its id \"one\" is that of the key \"1\" already"), "{dead:?}");
+    for (key, why) in [("4", "its id \"one\" is that of the key \"1\" already"), ("5", "the view's id is null")] {
+        let (code, said, _) = world.run(&["explain", "name", key]).await;
+        assert!(code == 1 && said.contains(&format!("  document id    refused: {why}\n")), "{said}");
+        assert!(said.contains("because its id is refused") && !said.contains("catchword-key"), "{said}");
+    }
     assert_eq!(world.found("name").await, ["3", "nine", "one", "x"]);
     assert_eq!(world.source("name", "one").await.unwrap()["text"], "first");
 
