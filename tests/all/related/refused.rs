@@ -26,6 +26,14 @@ async fn an_entry_that_cannot_be_followed_is_refused_and_leaves_nothing() {
         ("tag", "", "1 + 1", "tag_id", "", "value of the related table tag is the same for all its rows"),
         ("tag", "", "twice", "tags", "", "tag.twice is computed when it is read, and a trigger cannot see it"),
         ("tag", "id", "", "born", "", "public.note.born is of type date, and what tag is found by is of type bigint: they are never equal"),
+        (
+            "tag",
+            "name",
+            "",
+            "tag_id",
+            "",
+            "public.note.tag_id is of type bigint, and what tag is found by is of type text: a text that is none could not be followed; convert the value: value = \"…::bigint\"",
+        ),
         ("tag", "id name", "", "tag_id tags", "", "a touch of tag has an array in a list of columns"),
         ("tag", "id name", "", "tag_id", "", "a touch of tag has 2 of column and 1 of row_column"),
         (
