@@ -29,6 +29,8 @@ pub(crate) struct Facts {
     /// Tables that the view reads and that nobody watches or waived.
     pub unwatched: Vec<String>,
     pub doubts: Doubts,
+    /// Did partitions of the table come or go within a day?
+    pub repartitioned: bool,
 }
 
 impl Facts {
@@ -40,12 +42,13 @@ impl Facts {
             view_changed: collection.view_changed,
             unwatched: collection.unwatched.clone(),
             doubts: collection.doubts(connection).await?,
+            repartitioned: sqlx::query_scalar(include_str!("repartitioned.sql")).bind(&collection.name).fetch_one(connection).await?,
         })
     }
 
     /// The likely causes, the likeliest first; never none. Pure.
     pub fn causes(&self) -> Vec<Cause> {
-        let Facts { collection, failing_touch, view_changed, unwatched, doubts } = self;
+        let Facts { collection, failing_touch, view_changed, unwatched, doubts, repartitioned } = self;
         let list = |names: &[String]| names.join(", ");
         let mut causes = Vec::new();
         let mut add = |cause, names: &[String], what: String, remedy: String| {
@@ -58,6 +61,10 @@ impl Facts {
         if *view_changed {
             let what = "the view or touches changed since the documents were built".into();
             add("view_changed", &[], what, format!("write them again: catchword reindex {collection} --all --anew"));
+        }
+        if *repartitioned {
+            let what = "partitions of the table came or went, which fires no trigger: documents that show their rows are old".into();
+            add("repartitioned", &[], what, format!("write them again: catchword audit {collection} --content --repair"));
         }
         if !unwatched.is_empty() {
             let what = format!("the view reads {}, and no change there reaches a document", list(unwatched));
@@ -109,6 +116,7 @@ mod tests {
         for (facts, cause) in [
             (Facts { failing_touch: Some("no".into()), ..Facts::default() }, "touch_fails"),
             (Facts { view_changed: true, ..Facts::default() }, "view_changed"),
+            (Facts { repartitioned: true, ..Facts::default() }, "repartitioned"),
             (Facts { unwatched: names(), ..Facts::default() }, "unwatched_table"),
             (doubting(Doubts { columns: names(), ..Doubts::default() }), "unwatched_column"),
             (doubting(Doubts { waived: names(), ..Doubts::default() }), "waived_table"),
