@@ -34,7 +34,7 @@ pub(crate) enum Fault {
 impl Fault {
     /// Does it keep jobs of the collection from being worked on?
     fn holds_up(self) -> bool {
-        !matches!(self, Fault::Unmigrated | Fault::Drifted | Fault::TouchesWait)
+        !matches!(self, Fault::Unmigrated | Fault::Drifted | Fault::NotShown | Fault::TouchesWait)
     }
 
     fn log_beginning(self, collection: &str, why: &str) {
