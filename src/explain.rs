@@ -269,7 +269,7 @@ impl Explanation {
             _ if self.touch_is_open => "not in step yet; a touch is open and will come to it, watch it: catchword status".into(),
             // a job does not help: it looks at the numbers, which agree
             _ if self.indices.iter().any(|index| index.same_document == Some(false)) => format!(
-                "not in step, though the numbers agree; write it again: catchword reindex {} --ids {} --anew",
+                "not in step, though the numbers agree; write it again: catchword reindex {} --ids {} --rewrite",
                 self.collection,
                 shell_word(&self.key)
             ),

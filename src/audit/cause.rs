@@ -60,7 +60,7 @@ impl Facts {
         }
         if *view_changed {
             let what = "the view or touches changed since the documents were built".into();
-            add("view_changed", &[], what, format!("write them again: catchword reindex {collection} --all --anew"));
+            add("view_changed", &[], what, format!("write them again: catchword reindex {collection} --all --rewrite"));
         }
         if *repartitioned {
             let what = "partitions of the table came or went, which fires no trigger: documents that show their rows are old".into();
@@ -135,7 +135,7 @@ mod tests {
         let facts = Facts { collection: "note".into(), view_changed: true, doubts, ..Facts::default() };
         let causes = facts.causes();
         assert_eq!(causes.iter().map(|cause| cause.cause).collect::<Vec<_>>(), ["view_changed", "waived_table", "unsteady_view"]);
-        assert!(causes[0].remedy.contains("catchword reindex note --all --anew"), "{causes:?}");
+        assert!(causes[0].remedy.contains("catchword reindex note --all --rewrite"), "{causes:?}");
         assert_eq!(causes[1].names, ["country"]);
     }
 }

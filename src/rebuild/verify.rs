@@ -53,7 +53,7 @@ impl Run<'_> {
             false => Ok(()),
             true => Err(Error::refused_with(
                 format!("the view changed while {new} was filled, so it has documents of both definitions"),
-                format!("write all of them again: catchword reindex {name} --all --anew; then go on: catchword rebuild {name}"),
+                format!("write all of them again: catchword reindex {name} --all --rewrite; then go on: catchword rebuild {name}"),
             )),
         }
     }

@@ -213,8 +213,8 @@ async fn a_restore_that_lost_commits_is_overtaken_and_no_number_is_given_twice()
     assert_eq!(world.found("annotation").await, found, "what was never committed is gone");
     assert_eq!(world.source("annotation", &reused).await.unwrap()["text"], "lost", "no comparison of numbers can see it");
 
-    // so an operator is told to write everything anew, under numbers that were never given
-    succeeds(&world, &["reindex", "annotation", "--all", "--anew", "--hidden", "--yes"]).await;
+    // so an operator is told to write everything again, under numbers that were never given
+    succeeds(&world, &["reindex", "annotation", "--all", "--rewrite", "--hidden", "--yes"]).await;
     succeeds(&world, &["sync", "annotation", "--drain"]).await;
     world.both_sides_agree().await;
     assert_eq!(world.jobs().await, 0);
@@ -272,8 +272,8 @@ async fn a_standby_is_refused_and_a_switched_timeline_raises_the_sequence_once()
     assert_eq!(worker.said("commits may be lost"), 1, "{}", worker.log());
     assert_eq!(worker.said(SENTENCE), 1, "{}", worker.log());
 
-    succeeds(&world, &["reindex", "annotation", "--all", "--anew", "--hidden", "--yes"]).await;
-    eventually("everything is written anew", async || world.jobs().await == 0).await;
+    succeeds(&world, &["reindex", "annotation", "--all", "--rewrite", "--hidden", "--yes"]).await;
+    eventually("everything is written again", async || world.jobs().await == 0).await;
     assert!(world.version("annotation", &key).await > Some(before + (1 << 40)));
     world.both_sides_agree().await;
     assert_eq!(dead(&world).await, Vec::<String>::new());

@@ -135,7 +135,7 @@ async fn every_kind_of_write_to_every_kind_of_partition_reaches_the_index() {
         // nothing was missed by the triggers: an audit finds nothing
         let (code, said, errors) = world.run(&["audit", name, "--content"]).await;
         assert_eq!(code, 0, "{said}{errors}");
-        world.sql(&format!("select catchword.reindex('{name}', p_anew => true); select catchword.raise_floor('{name}')")).await;
+        world.sql(&format!("select catchword.reindex('{name}', p_rewrite => true); select catchword.raise_floor('{name}')")).await;
         drain(&world, name).await;
         agree(&world, name).await;
         // through a partition, and then through the table
