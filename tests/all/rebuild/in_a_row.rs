@@ -19,6 +19,7 @@ fn rebuilds() -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "long: make test-long"]
 async fn rebuilds_in_a_row_under_writes_lose_nothing_whoever_is_killed() {
     let world = Arc::new(World::with(Layout { tick: "* * * * * *", batch: 500, ..Layout::default() }).await);
     // enough for a stage to take a while
@@ -35,10 +36,11 @@ async fn rebuilds_in_a_row_under_writes_lose_nothing_whoever_is_killed() {
         assert_eq!(worker.child.wait().await.unwrap().signal(), Some(9));
         world.intent_is_durable().await;
         worker = start(&world).await;
-        // the worker may have ended it meanwhile: then this is another one. It ends by itself, however slow the machine is
+        // the worker may have ended it meanwhile: then this is another one. It ends by itself, however slow the machine is; a server that
+        // does not answer in half a minute is no fault, if the same command goes on
         loop {
             let (code, said, errors) = world.run(super::AT_ONCE).await;
-            assert!(code == 0 || errors.contains("another process"), "{said}{errors}");
+            assert!(code == 0 || errors.contains("another process") || errors.contains("no answer in time"), "{said}{errors}");
             if code == 0 {
                 break;
             }
@@ -84,7 +86,7 @@ pub async fn killed_at(world: &World, stage: &str, words: &[&str]) {
                 let mut errors = String::new();
                 stderr.read_to_string(&mut errors).await.unwrap();
                 // a worker that looks after the last one
-                assert!(errors.contains("another process"), "{status}: {errors}");
+                assert!(errors.contains("another process") || errors.contains("no answer in time"), "{status}: {errors}");
             }
         }
     }
