@@ -1,6 +1,6 @@
 # Every target does its own set-up: `make test` is all that a fresh machine needs.
 .DEFAULT_GOAL := help
-.PHONY: help services stop test test-faults test-alarms lint demo bench
+.PHONY: help services stop test test-long test-faults test-alarms lint demo bench
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,7 +14,7 @@ stop: ## end the servers that were started here, keep their data
 # The servers stay up afterwards: idle they cost little, and the next run starts at once. A test waits for servers most of its time,
 # so more run at once than there are cores. The last builds this workspace's crates once more, with the feature that lets a test end
 # a process at chosen places: each place once here, and without the feature first, so that tests/all/repo/release.rs sees what users get.
-test: ## run all tests; starts the servers and leaves them running
+test: ## run all tests but the long ones; starts the servers and leaves them running
 	@scripts/services tools
 	@scripts/services up
 	@env=$$(scripts/services env) && eval "$$env" && RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --locked --workspace
@@ -22,13 +22,19 @@ test: ## run all tests; starts the servers and leaves them running
 	@env=$$(scripts/services env) && eval "$$env" && RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} cargo test --locked --workspace --features crash-points --test crash
 	@FAST=1 scripts/demo
 
+# What starts servers of its own or goes on for minutes: storms, outages, restores. They are marked `long` in the sources.
+test-long: ## run the long tests
+	@scripts/services tools
+	@scripts/services up
+	@env=$$(scripts/services env) && eval "$$env" && RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} cargo test --locked --workspace --test all -- --ignored
+
 # Times and rates are judged here, so one at a time: nothing else may run on the machine.
 test-faults: ## crash every process at every point five times, and long storms, frosts, outages, rebuilds
 	@scripts/services tools
 	@scripts/services up
 	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_REPEAT=$${CATCHWORD_REPEAT:-5} RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} cargo test --locked --workspace --features crash-points --test crash
 	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_STORM_SECONDS=$${CATCHWORD_STORM_SECONDS:-120} CATCHWORD_FREEZE_SECONDS=$${CATCHWORD_FREEZE_SECONDS:-60} CATCHWORD_ROUNDS=$${CATCHWORD_ROUNDS:-5} CATCHWORD_REBUILDS=$${CATCHWORD_REBUILDS:-20} \
-		RUST_TEST_THREADS=1 cargo test --locked --package catchword --test all -- --nocapture --exact \
+		RUST_TEST_THREADS=1 cargo test --locked --package catchword --test all -- --include-ignored --nocapture --exact \
 		faults::workers_killed::workers_killed_at_random_under_writes_lose_nothing \
 		direct::freeze::a_frozen_elasticsearch_slows_a_service_by_a_second_and_only_until_the_breaker_opens \
 		faults::outage::after_an_outage_two_workers_ask_no_more_than_before \

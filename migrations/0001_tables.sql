@@ -66,7 +66,7 @@ comment on column catchword.collection.floor is 'the least revision a document o
 comment on column catchword.collection.floor_view is 'digest of the view''s definition when the floor was drawn';
 comment on column catchword.collection.filled_view
   is 'digest of the definition of the view that all documents were built with; null: of several, until reindex --all '
-     '--anew';
+     '--rewrite';
 comment on column catchword.collection.watch
   is 'if not empty: an update that changes none of these columns is passed over';
 comment on column catchword.collection.touches is 'related tables whose changes touch rows of this one';

@@ -217,6 +217,12 @@ begin
 end $$;
 comment on function catchword.check_watch is 'refuses columns that cannot be watched';
 
+create function catchword.is_text(p_type oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select typcategory = 'S' from pg_type where oid = p_type
+$$;
+comment on function catchword.is_text is 'is a type one of texts, or a domain over one?';
+
 -- Can a value of one type be one of the other? They meet as text, so a text can be anything.
 create function catchword.can_meet(p_one oid, p_other oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $$
@@ -363,6 +369,14 @@ begin
                pair.row_column, format_type(coalesce(pair.row_element, pair.row_type), null), said,
                format_type(pair.value_type, null)),
         'correct touches, or convert the value: value = "…::text"');
+    elsif catchword.is_text(pair.value_type)
+          and not catchword.is_text(coalesce(pair.row_element, pair.row_type)) then
+      perform catchword.refuse(
+        format('%s.%I is of type %s, and what %s is found by is of type %s: a text that is none could not be followed',
+               p_source, pair.row_column, format_type(coalesce(pair.row_element, pair.row_type), null), said,
+               format_type(pair.value_type, null)),
+        format('convert the value: value = "…::%s"',
+               format_type(coalesce(pair.row_element, pair.row_type), null)));
     end if;
   end loop;
   if cardinality(columns) > 1 and exists (

@@ -571,11 +571,11 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   if p_relation like '!%' then
     raise exception 'a change of % could not be followed (%), so documents may be old that show it: correct touches or '
-      'the row, then run: catchword reindex % --all --anew',
+      'the row, then run: catchword reindex % --all --rewrite',
       substr(p_relation, 2), array_to_string(p_values, '; '), catchword.whole_name(p_collection);
   elsif p_relation ~ '^([^/]*/)?#' then
     raise exception 'the entry of touches that this change belongs to is gone, so documents may be old that show it: '
-      'run: catchword reindex % --all --anew', catchword.whole_name(p_collection);
+      'run: catchword reindex % --all --rewrite', catchword.whole_name(p_collection);
   end if;
   raise exception 'table % has no column %', catchword.full_name(p_collection.source),
     catchword.column_of(regexp_replace(p_relation, '^[^/]*/', ''));

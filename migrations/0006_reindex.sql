@@ -10,7 +10,7 @@ create table catchword.reindex (
   period_to   timestamptz,
   keys        text[],
   hidden      boolean not null,
-  anew        boolean not null,
+  rewrite     boolean not null,
   priority    integer not null,
   tag         text not null,
   base        timestamptz not null,
@@ -30,7 +30,7 @@ comment on column catchword.reindex.period_from is 'beginning of the period, inc
 comment on column catchword.reindex.period_to is 'end of the period, excluded';
 comment on column catchword.reindex.keys is 'the keys that were named one by one';
 comment on column catchword.reindex.hidden is 'also keys that the view does not return';
-comment on column catchword.reindex.anew is 'write every document again, even where both sides agree';
+comment on column catchword.reindex.rewrite is 'write every document again, even where both sides agree';
 comment on column catchword.reindex.priority is 'of its jobs: 100 part, 1000 whole';
 comment on column catchword.reindex.tag is 'of its jobs';
 comment on column catchword.reindex.base is 'enqueued_at of its first job; fixed once, so that bulks interleave';
@@ -261,7 +261,7 @@ comment on function catchword.canonical_keys is 'keys as the text of their own t
 create function catchword.reindex_start(
   p_collection text, p_scope text default null, p_value text default null,
   p_from timestamptz default null, p_to timestamptz default null, p_keys text[] default null,
-  p_hidden boolean default false, p_anew boolean default false, p_tag text default null
+  p_hidden boolean default false, p_rewrite boolean default false, p_tag text default null
 ) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -283,12 +283,12 @@ begin
     canonical := catchword.canonical_keys(col, p_keys);
   end if;
 
-  if whole and p_anew then
+  if whole and p_rewrite then
     perform catchword.raise_floor(p_collection);
   end if;
   insert into catchword.reindex
-    (collection, scope, value, period_from, period_to, keys, hidden, anew, priority, tag, base, view)
-  values (p_collection, p_scope, p_value, p_from, p_to, canonical, p_hidden, p_anew, bulk_priority,
+    (collection, scope, value, period_from, period_to, keys, hidden, rewrite, priority, tag, base, view)
+  values (p_collection, p_scope, p_value, p_from, p_to, canonical, p_hidden, p_rewrite, bulk_priority,
           left(coalesce(nullif(p_tag, ''), usual_tag), 100), catchword.bulk_base(p_collection, bulk_priority),
           (select floor_view from catchword.collection where whole and name = p_collection))
   returning id into new_id;
@@ -336,7 +336,7 @@ begin
   end if;
   select k.keys, k.next_cursor into picked_keys, goes_on from catchword.reindex_keys(r, p_limit) as k;
   picked := cardinality(picked_keys);
-  if r.anew and r.priority < catchword.priority_whole() then
+  if r.rewrite and r.priority < catchword.priority_whole() then
     -- a row that somebody holds is given its number in a moment
     perform catchword.touch_again(r.collection, catchword.rows_of(r.collection, array(
       select unnest(picked_keys) except select unnest(catchword.draw(r.collection, picked_keys)))));
@@ -360,7 +360,7 @@ begin
        and m.filled_view is distinct from m.floor_view;
     insert into catchword.journal (who, what, collection, detail, count)
     values (r.started_by, 'reindex', r.collection,
-            concat_ws(' ', r.tag, r.value, case when r.anew then 'anew' end), r.scheduled + picked);
+            concat_ws(' ', r.tag, r.value, case when r.rewrite then 'rewrite' end), r.scheduled + picked);
   end if;
   return picked;
 end $$;
@@ -370,14 +370,14 @@ comment on function catchword.reindex_chunk
 create function catchword.reindex(
   p_collection text, p_scope text default null, p_value text default null,
   p_from timestamptz default null, p_to timestamptz default null, p_keys text[] default null,
-  p_hidden boolean default false, p_anew boolean default false, p_tag text default null
+  p_hidden boolean default false, p_rewrite boolean default false, p_tag text default null
 ) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   new_id bigint;
   total bigint;
 begin
-  new_id := catchword.reindex_start(p_collection, p_scope, p_value, p_from, p_to, p_keys, p_hidden, p_anew, p_tag);
+  new_id := catchword.reindex_start(p_collection, p_scope, p_value, p_from, p_to, p_keys, p_hidden, p_rewrite, p_tag);
   while catchword.reindex_goes_on(new_id, 10000) loop
     null;
   end loop;
@@ -393,7 +393,7 @@ declare
   -- rows that draw a number are locked until the commit, and their writers wait: fewer at a time
   size constant integer := coalesce(
     p_chunk,
-    (select case when anew and priority < catchword.priority_whole() then 2500 else 10000 end
+    (select case when rewrite and priority < catchword.priority_whole() then 2500 else 10000 end
        from catchword.reindex where id = p_id),
     1);
 begin

@@ -112,7 +112,7 @@ begin
     switched := true;
     why := before.doubt;
   elsif before.started_at <> pg_postmaster_start_time() then
-    why := format('the server was started anew: %s, was %s', pg_postmaster_start_time(), before.started_at);
+    why := format('the server was started again: %s, was %s', pg_postmaster_start_time(), before.started_at);
   end if;
   if why is not null then
     perform setval('catchword.revision', greatest(

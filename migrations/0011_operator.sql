@@ -84,7 +84,8 @@ begin
 end $$;
 comment on function catchword.discard is 'deletes dead letters; the words are for the journal';
 
--- Burying by hand: for an operator who knows which document does the harm and will not wait until it is found.
+-- Burying by hand: for an operator who knows which document does the harm and will not wait until it is found. A touch
+-- is named by its own key, such as `document_id=7`.
 create function catchword.bury(
   p_collection text, p_key text, p_why text default 'buried by hand', p_who text default null
 ) returns bigint
@@ -94,7 +95,7 @@ declare
 begin
   with moved as (
     delete from catchword.job
-     where name = 'index' and collection = p_collection and key = p_key
+     where collection = p_collection and key = p_key
     returning *
   ),
   replaced as (
@@ -105,9 +106,9 @@ begin
     insert into catchword.dead_job
       (id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, last_error,
        traceparent, cursor, reason)
-    select id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, left(p_why, 300),
-           traceparent, cursor, 'by_hand'
-      from moved order by id limit 1
+    select distinct on (name) id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts,
+           left(p_why, 300), traceparent, cursor, 'by_hand'
+      from moved order by name, id
   )
   select count(*) into buried from moved;
   if buried > 0 then
@@ -116,7 +117,8 @@ begin
   end if;
   return buried;
 end $$;
-comment on function catchword.bury is 'moves the jobs of one key to the dead letters, as one letter; how many jobs';
+comment on function catchword.bury
+  is 'moves the jobs of one key, or of one touch, to the dead letters, as one letter; how many jobs';
 
 -- They are put behind everything else and not taken off: a tag is what the application says it is, and a large
 -- statement's jobs, which are the only memory of what changed, may have the same one. To look at a key that agrees

@@ -2,12 +2,12 @@
 --
 --   psql "$DATABASE_URL" -f reindex/all.sql
 --
--- Also: -v collection=NAME (default: annotation), -v anew=true, -v hidden=true.
+-- Also: -v collection=NAME (default: annotation), -v rewrite=true, -v hidden=true.
 
 \set ON_ERROR_STOP on
 \set QUIET on
 \set SHOW_CONTEXT never
 \ir options.sql
 
-select catchword.reindex_start(:'collection', p_hidden => :'hidden', p_anew => :'anew') as id \gset
+select catchword.reindex_start(:'collection', p_hidden => :'hidden', p_rewrite => :'rewrite') as id \gset
 \ir run.sql

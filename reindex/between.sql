@@ -2,7 +2,7 @@
 --
 --   psql "$DATABASE_URL" -v from=2026-11-16 -v to='2026-11-17 12:30' -f reindex/between.sql
 --
--- A time without a zone is UTC. Also: -v collection=NAME (default: annotation), -v anew=true, -v hidden=true.
+-- A time without a zone is UTC. Also: -v collection=NAME (default: annotation), -v rewrite=true, -v hidden=true.
 
 \set ON_ERROR_STOP on
 \set QUIET on
@@ -18,5 +18,5 @@ do $$ begin raise exception 'until when? say: psql "$DATABASE_URL" -v from=2026-
 \ir options.sql
 
 set timezone = 'utc';
-select catchword.reindex_start(:'collection', p_from => :'from', p_to => :'to', p_hidden => :'hidden', p_anew => :'anew') as id \gset
+select catchword.reindex_start(:'collection', p_from => :'from', p_to => :'to', p_hidden => :'hidden', p_rewrite => :'rewrite') as id \gset
 \ir run.sql

@@ -2,7 +2,7 @@
 --
 --   psql "$DATABASE_URL" -v group=biology -f reindex/group.sql
 --
--- Also: -v collection=NAME (default: annotation), -v anew=true, -v hidden=true.
+-- Also: -v collection=NAME (default: annotation), -v rewrite=true, -v hidden=true.
 
 \set ON_ERROR_STOP on
 \set SHOW_CONTEXT never

@@ -2,7 +2,7 @@
 --
 --   psql "$DATABASE_URL" -v ids=7,8,9 -f reindex/ids.sql
 --
--- Also: -v collection=NAME (default: annotation), -v anew=true, -v hidden=true (keys without a row too).
+-- Also: -v collection=NAME (default: annotation), -v rewrite=true, -v hidden=true (keys without a row too).
 
 \set ON_ERROR_STOP on
 \set QUIET on
@@ -13,5 +13,5 @@ do $$ begin raise exception 'which keys? say: psql "$DATABASE_URL" -v ids=KEY,KE
 \endif
 \ir options.sql
 
-select catchword.reindex_start(:'collection', p_keys => string_to_array(:'ids', ','), p_hidden => :'hidden', p_anew => :'anew') as id \gset
+select catchword.reindex_start(:'collection', p_keys => string_to_array(:'ids', ','), p_hidden => :'hidden', p_rewrite => :'rewrite') as id \gset
 \ir run.sql

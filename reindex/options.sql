@@ -3,13 +3,13 @@
 \else
   \set collection annotation
 \endif
-\if :{?anew}
+\if :{?rewrite}
 \else
-  \set anew false
+  \set rewrite false
 \endif
 \if :{?hidden}
 \else
   \set hidden false
 \endif
--- anew=true for everything locks the table for a moment; a lock that takes over 2 s is given up, so that traffic does not wait: then run it again
+-- rewrite=true for everything locks the table for a moment; a lock that takes over 2 s is given up, so that traffic does not wait: then run it again
 set lock_timeout = '2s';

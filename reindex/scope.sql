@@ -2,7 +2,7 @@
 --
 --   psql "$DATABASE_URL" -v scope=user -v value=acct:mina@example.org -f reindex/scope.sql
 --
--- scope is a name under `scopes` in catchword.toml. Also: -v collection=NAME (default: annotation), -v anew=true, -v hidden=true.
+-- scope is a name under `scopes` in catchword.toml. Also: -v collection=NAME (default: annotation), -v rewrite=true, -v hidden=true.
 
 \set ON_ERROR_STOP on
 \set QUIET on
@@ -17,5 +17,5 @@ do $$ begin raise exception 'which value? say: psql "$DATABASE_URL" -v scope=NAM
 \endif
 \ir options.sql
 
-select catchword.reindex_start(:'collection', p_scope => :'scope', p_value => :'value', p_hidden => :'hidden', p_anew => :'anew') as id \gset
+select catchword.reindex_start(:'collection', p_scope => :'scope', p_value => :'value', p_hidden => :'hidden', p_rewrite => :'rewrite') as id \gset
 \ir run.sql

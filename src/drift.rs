@@ -119,9 +119,10 @@ impl Drift {
             (mapping, _) if !mapping.added.is_empty() => {
                 due(format!("the mapping file has new fields ({})", mapping.added.join(", ")), "catchword migrate".into())
             }
-            (_, true) => {
-                due("the view or touches changed since the documents were built".into(), format!("catchword reindex {name} --all --anew"))
-            }
+            (_, true) => due(
+                "the view or touches changed since the documents were built".into(),
+                format!("catchword reindex {name} --all --rewrite"),
+            ),
             _ => None,
         }
     }

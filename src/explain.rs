@@ -22,6 +22,9 @@ pub struct Explanation {
     /// The id of its document, where that is not the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
+    /// Why the id that the view returns for its row is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id_refused: Option<String>,
     /// Why nothing of the collection is worked on for now.
     pub paused: Option<String>,
     /// `present`, `hidden`, `deleted`, `never`, or `unbuildable` if the view fails before it can say.
@@ -98,6 +101,8 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
         Some(Want::Never) => ("never", None),
         None => ("unbuildable", None),
     };
+    // without a row there is no id to be refused
+    let id_refused = ids.fault(key).filter(|_| matches!(want, Some(Want::Present(_))));
     Ok(Explanation {
         postgres,
         revision,
@@ -110,7 +115,8 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
         dead: job::dead_of_key(&mut connection, &collection.name, key).await?,
         paused: collection.paused,
         collection: collection.name,
-        id: (ids.of(key) != key).then(|| ids.of(key).into_owned()),
+        id: (id_refused.is_none() && ids.of(key) != key).then(|| ids.of(key).into_owned()),
+        id_refused,
         key: key.to_owned(),
     })
 }
@@ -176,6 +182,9 @@ impl fmt::Display for Explanation {
         writeln!(f, "{} {}", self.collection, printable(&self.key))?;
         if let Some(id) = &self.id {
             writeln!(f, "  document id    {}", printable(id))?;
+        }
+        if let Some(why) = &self.id_refused {
+            writeln!(f, "  document id    refused: {}", printable(why))?;
         }
         let revision = self.revision.map_or(String::new(), |n| n.to_string());
         writeln!(
@@ -260,10 +269,13 @@ impl Explanation {
             _ if self.touch_is_open => "not in step yet; a touch is open and will come to it, watch it: catchword status".into(),
             // a job does not help: it looks at the numbers, which agree
             _ if self.indices.iter().any(|index| index.same_document == Some(false)) => format!(
-                "not in step, though the numbers agree; write it again: catchword reindex {} --ids {} --anew",
+                "not in step, though the numbers agree; write it again: catchword reindex {} --ids {} --rewrite",
                 self.collection,
                 shell_word(&self.key)
             ),
+            _ if self.id_refused.is_some() => {
+                format!("not in step, because its id is refused: fix the row or the view, then: {}", by_hand())
+            }
             (false, false) => "not in step yet; the job stays until it is".into(),
             (false, true) if self.dead.is_empty() => format!("not in step, and no job is open: {}", by_hand()),
             (false, true) => format!("not in step, and given up: fix what the dead letter says, then: {}", by_hand()),

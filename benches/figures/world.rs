@@ -133,7 +133,7 @@ impl World {
         format!("{}annotation-000001", self.prefix)
     }
 
-    /// Deletes every document, by making the index anew.
+    /// Deletes every document, by making the index again.
     pub async fn empty_index(&self) -> anyhow::Result<()> {
         self.raw.drop_index(&self.index()).await?;
         self.catchword.migrate().await?;

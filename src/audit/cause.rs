@@ -29,6 +29,8 @@ pub(crate) struct Facts {
     /// Tables that the view reads and that nobody watches or waived.
     pub unwatched: Vec<String>,
     pub doubts: Doubts,
+    /// Did partitions of the table come or go within a day?
+    pub repartitioned: bool,
 }
 
 impl Facts {
@@ -40,12 +42,13 @@ impl Facts {
             view_changed: collection.view_changed,
             unwatched: collection.unwatched.clone(),
             doubts: collection.doubts(connection).await?,
+            repartitioned: sqlx::query_scalar(include_str!("repartitioned.sql")).bind(&collection.name).fetch_one(connection).await?,
         })
     }
 
     /// The likely causes, the likeliest first; never none. Pure.
     pub fn causes(&self) -> Vec<Cause> {
-        let Facts { collection, failing_touch, view_changed, unwatched, doubts } = self;
+        let Facts { collection, failing_touch, view_changed, unwatched, doubts, repartitioned } = self;
         let list = |names: &[String]| names.join(", ");
         let mut causes = Vec::new();
         let mut add = |cause, names: &[String], what: String, remedy: String| {
@@ -57,7 +60,11 @@ impl Facts {
         }
         if *view_changed {
             let what = "the view or touches changed since the documents were built".into();
-            add("view_changed", &[], what, format!("write them again: catchword reindex {collection} --all --anew"));
+            add("view_changed", &[], what, format!("write them again: catchword reindex {collection} --all --rewrite"));
+        }
+        if *repartitioned {
+            let what = "partitions of the table came or went, which fires no trigger: documents that show their rows are old".into();
+            add("repartitioned", &[], what, format!("write them again: catchword audit {collection} --content --repair"));
         }
         if !unwatched.is_empty() {
             let what = format!("the view reads {}, and no change there reaches a document", list(unwatched));
@@ -109,6 +116,7 @@ mod tests {
         for (facts, cause) in [
             (Facts { failing_touch: Some("no".into()), ..Facts::default() }, "touch_fails"),
             (Facts { view_changed: true, ..Facts::default() }, "view_changed"),
+            (Facts { repartitioned: true, ..Facts::default() }, "repartitioned"),
             (Facts { unwatched: names(), ..Facts::default() }, "unwatched_table"),
             (doubting(Doubts { columns: names(), ..Doubts::default() }), "unwatched_column"),
             (doubting(Doubts { waived: names(), ..Doubts::default() }), "waived_table"),
@@ -127,7 +135,7 @@ mod tests {
         let facts = Facts { collection: "note".into(), view_changed: true, doubts, ..Facts::default() };
         let causes = facts.causes();
         assert_eq!(causes.iter().map(|cause| cause.cause).collect::<Vec<_>>(), ["view_changed", "waived_table", "unsteady_view"]);
-        assert!(causes[0].remedy.contains("catchword reindex note --all --anew"), "{causes:?}");
+        assert!(causes[0].remedy.contains("catchword reindex note --all --rewrite"), "{causes:?}");
         assert_eq!(causes[1].names, ["country"]);
     }
 }

@@ -24,7 +24,7 @@ impl Run<'_> {
         loop {
             self.check_stop()?;
             let Some(Page { documents, after, point_in_time }) = page else {
-                // it ran out while this audit was cut short, or its node was started anew: this index from its beginning, in a new one
+                // it ran out while this audit was cut short, or its node was started again: this index from its beginning, in a new one
                 tracing::info!(index = self.targets[n].index(), "the point in time is gone; this index is read again from the start");
                 (self.ledger.cursor, self.ledger.point_in_time) = (None, None);
                 self.ledger.stage_counts.clear();

@@ -46,7 +46,7 @@ pub(super) struct Ledger {
     pub looked: u64,
     /// Of the finished stages.
     pub counts: Counts,
-    /// Of this stage so far; they go when the stage has to begin anew.
+    /// Of this stage so far; they go when the stage has to begin again.
     pub stage_counts: Counts,
     pub examples: Vec<Example>,
     pub scheduled: u64,

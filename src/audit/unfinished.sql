@@ -1,4 +1,4 @@
--- A rebuild's are left out: it begins them anew itself.
+-- A rebuild's are left out: it begins them again itself.
 select id, collection, reason, looked, asked_at, asked_by
   from catchword.audit
  where finished_at is null and reason <> 'rebuild'

@@ -23,7 +23,7 @@ select last.asked_at, last.finished_at, last.counts, last.scheduled,
      where j.what = 'raise' and (j.detail like 'another server%' or j.detail like 'the sequence went back%')
        and j.at > now() - interval '30 days'
        and not exists (select from catchword.reindex r
-                        where r.collection = c.name and r.anew and r.scope is null and r.keys is null and r.period_from is null
+                        where r.collection = c.name and r.rewrite and r.scope is null and r.keys is null and r.period_from is null
                           and r.finished_at is not null and r.started_at > j.at)
        and not exists (select from catchword.audit a
                         where a.collection = c.name and a.whole and a.repair and a.content and a.finished_at is not null and a.asked_at >= j.at)

@@ -114,7 +114,7 @@ pub(super) enum Command {
     Sync(Sync),
     /// Schedule many keys: a scope, a period, single keys, or everything
     ///
-    /// It indexes nothing itself: a worker takes the jobs, and writes only where the two sides differ (see --anew). Scopes are columns
+    /// It indexes nothing itself: a worker takes the jobs, and writes only where the two sides differ (see --rewrite). Scopes are columns
     /// that the configuration names: scopes = { user = "userid" } gives --user X. Give exactly one of a scope, --between, --ids and
     /// --all.
     ///

@@ -15,7 +15,7 @@ use crate::{Catchword, Error, crash};
 
 /// An audit that is to be run.
 enum Asked {
-    Anew(Request),
+    New(Request),
     /// One that was cut short.
     Again(Unfinished),
 }
@@ -23,7 +23,7 @@ enum Asked {
 impl Asked {
     fn collection(&self) -> &str {
         match self {
-            Asked::Anew(request) => &request.collection,
+            Asked::New(request) => &request.collection,
             Asked::Again(unfinished) => &unfinished.collection,
         }
     }
@@ -97,7 +97,7 @@ fn requests(catchword: &Catchword, options: &Audit) -> anyhow::Result<Vec<Asked>
         reason: "operator".into(),
     };
     ensure!(!collections.is_empty(), "no collection is configured");
-    Ok(collections.iter().map(|collection| Asked::Anew(request(&collection.name))).collect())
+    Ok(collections.iter().map(|collection| Asked::New(request(&collection.name))).collect())
 }
 
 /// The audit to go on with, and a word about it.
@@ -128,7 +128,7 @@ async fn one(catchword: &Catchword, options: &Audit, asked: &Asked, stop: &Cance
         crash::point("audit-watched");
     };
     let ended = match asked {
-        Asked::Anew(request) => catchword.audit_watched(request, &watch, stop).await,
+        Asked::New(request) => catchword.audit_watched(request, &watch, stop).await,
         Asked::Again(unfinished) => catchword.resume_audit(unfinished.id, options.rate, &watch, stop).await,
     };
     if let Some(progress) = progress.get() {

@@ -98,12 +98,12 @@ async fn bury(catchword: &Catchword, options: &DeadBury) -> anyhow::Result<End> 
     let collection = &catchword.config().collection(options.collection.as_deref())?.name;
     let mut connection = catchword.context.pool.acquire().await?;
     let mut key = options.key.clone();
-    let mut open = job::open_of_key(&mut connection, collection, &key).await?.len() as i64;
+    let mut open = job::open_to_bury(&mut connection, collection, &key).await?;
     if open == 0
         && let Ok(uuid) = uuid::Uuid::parse_str(&key)
     {
         key = uuid.to_string();
-        open = job::open_of_key(&mut connection, collection, &key).await?.len() as i64;
+        open = job::open_to_bury(&mut connection, collection, &key).await?;
     }
     let name = format!("{} {}", printable(collection), printable(&key));
     if open > 0 && !options.dry_run {

@@ -51,7 +51,7 @@ async fn real_run(catchword: &Catchword, copy: OfACopy) -> anyhow::Result<()> {
         }
         if !done.added.is_empty() {
             say(format_args!("{:<11} added to the mapping: {}\n", "", done.added.join(", ")))?;
-            say(format_args!("{:<11} once the view returns them: catchword reindex {} --all --anew\n", "", done.collection))?;
+            say(format_args!("{:<11} once the view returns them: catchword reindex {} --all --rewrite\n", "", done.collection))?;
         }
         if let Some(due) = done.due.filter(|_| !matches!(done.attached, Attached::Stale(_))) {
             say(format_args!("{:<11} {due}\n", ""))?;

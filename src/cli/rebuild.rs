@@ -111,9 +111,9 @@ async fn dry_run(catchword: &Catchword, request: &Request, options: &Options) ->
         return Ok(End::Done);
     }
     let keys = plan.keys.map_or("more keys than can be counted".to_owned(), |keys| format!("{keys} keys"));
-    let anew = if plan.anew { ", written again to both, because the view changed" } else { "" };
+    let rewrite = if plan.rewrite { ", written again to both, because the view changed" } else { "" };
     say(format_args!(
-        "would create {} next to {}, fill it with {keys}{anew}, compare it, and move the alias {} to it\n",
+        "would create {} next to {}, fill it with {keys}{rewrite}, compare it, and move the alias {} to it\n",
         plan.new_index, plan.old_index, plan.alias
     ))?;
     say(format_args!(

@@ -220,7 +220,7 @@ fn request(collection: &config::Collection, options: &Reindex, key_type: KeyType
         between,
         keys,
         hidden: options.hidden,
-        anew: options.anew,
+        rewrite: options.rewrite,
         tag: options.tag.clone(),
     })
 }

@@ -93,7 +93,7 @@ impl Collection {
                     (row.try_get("key")?, row.try_get("id")?, row.try_get("taken_by")?);
                 match taken_by {
                     None => _ = by_key.insert(key, id),
-                    Some(other) => _ = faults.insert(key, format!("its id {id} is that of the key {other} already")),
+                    Some(other) => _ = faults.insert(key, format!("its id {id:?} is that of the key {other:?} already")),
                 }
             }
         }

@@ -183,7 +183,7 @@ impl Collection {
             Some(target) => Err(Error::refused_with(
                 format!("collection {name} is kept in index {target}, and the configuration asks for {alias}"),
                 format!(
-                    "correct `index` or CATCHWORD_INDEX_PREFIX, or begin anew: catchword detach {name}, catchword migrate, \
+                    "correct `index` or CATCHWORD_INDEX_PREFIX, or begin again: catchword detach {name}, catchword migrate, \
                      catchword reindex {name} --all"
                 ),
             )),

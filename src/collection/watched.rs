@@ -47,7 +47,7 @@ impl Doubts {
             (
                 &self.unsteady,
                 format!("the view calls {}: its documents change without a row, and catchword cannot notice it", list(&self.unsteady)),
-                "store what it computes in a column, or let the search compare; or write all of them again now and then: catchword reindex --all --anew",
+                "store what it computes in a column, or let the search compare; or write all of them again now and then: catchword reindex --all --rewrite",
             ),
             (
                 &self.opaque,

@@ -78,7 +78,7 @@ fn filled(drift: &Drift) -> Line {
         true => warn(
             "filled",
             "the view or touches changed since the documents were built",
-            format!("catchword reindex {} --all --anew", drift.collection),
+            format!("catchword reindex {} --all --rewrite", drift.collection),
         ),
     }
 }
@@ -150,7 +150,7 @@ fn settings(target: &Target, actual: &Actual) -> Vec<Line> {
         pipelines => fail(
             "pipelines",
             format!("{} changes documents on their way: equal versions no longer mean equal documents", pipelines.join(" and ")),
-            format!("PUT {index}/_settings {{\"index.{}\": \"_none\"}}, then catchword reindex --all --anew", pipelines[0]),
+            format!("PUT {index}/_settings {{\"index.{}\": \"_none\"}}, then catchword reindex --all --rewrite", pipelines[0]),
         ),
     };
     vec![durability, replicas, writable, unchanged]

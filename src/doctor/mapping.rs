@@ -37,7 +37,7 @@ fn find_dynamic(mapping: &Value, path: &str, loose: &mut Vec<String>) {
 pub(super) fn differs(file: &Value, actual: &Value) -> Line {
     let Difference { added, changed, extra, .. } = Difference::of_mappings(file, actual);
     if !added.is_empty() {
-        fail("mapping", format!("the index lacks {}", listed(&added)), "catchword migrate adds it; then catchword reindex --all --anew")
+        fail("mapping", format!("the index lacks {}", listed(&added)), "catchword migrate adds it; then catchword reindex --all --rewrite")
     } else if !changed.is_empty() {
         fail(
             "mapping",

@@ -111,7 +111,7 @@ fn replication_role(server: &Server) -> Line {
         return fail(
             "writes seen",
             format!("{says}: triggers do not fire, so writes schedule no jobs"),
-            "reset it (alter role … reset session_replication_role, alter database … reset session_replication_role), then catchword reindex --all --anew",
+            "reset it (alter role … reset session_replication_role, alter database … reset session_replication_role), then catchword reindex --all --rewrite",
         );
     }
     ok("writes seen", "no role writes with its triggers off by default")

@@ -38,14 +38,14 @@ fn sequence(found: Option<&Sequence>) -> Line {
             "its cache is {}: sessions give numbers that are lower than those of others, and old documents stay",
             sequence.cache_size
         );
-        return fail("sequence", says, "run: alter sequence catchword.revision cache 1; then catchword reindex --all --anew");
+        return fail("sequence", says, "run: alter sequence catchword.revision cache 1; then catchword reindex --all --rewrite");
     }
     if (sequence.increment_by, sequence.cycle, sequence.data_type.as_str()) != (4, false, "bigint") {
         let says = "it does not go up in steps of four: one number for a row, one for a delete, and two for when the key comes back";
         return fail(
             "sequence",
             says,
-            "run: alter sequence catchword.revision as bigint increment 4 no cycle; then catchword reindex --all --anew",
+            "run: alter sequence catchword.revision as bigint increment 4 no cycle; then catchword reindex --all --rewrite",
         );
     }
     if sequence.last_value % 4 != 0 {
@@ -63,7 +63,7 @@ fn sequence(found: Option<&Sequence>) -> Line {
 
 /// What lifts the sequence above a number.
 pub(super) fn raise(above: i64) -> String {
-    format!("run: select catchword.raise_revision({above}); then catchword reindex --all --anew")
+    format!("run: select catchword.raise_revision({above}); then catchword reindex --all --rewrite")
 }
 
 fn storage(options: &[String]) -> Line {

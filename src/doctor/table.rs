@@ -130,7 +130,7 @@ fn revisions(highest: &Highest) -> Line {
         Some(seen) if seen % 2 != 0 => fail(
             "revisions",
             format!("a row has the odd revision {seen}, which is a delete's"),
-            "find out who writes that column besides the trigger; then catchword reindex --all --anew",
+            "find out who writes that column besides the trigger; then catchword reindex --all --rewrite",
         ),
         Some(seen) => ok("revisions", format!("none above the sequence: the highest is {seen} {looked}")),
         None => ok("revisions", format!("none yet {looked}: all rows have the collection's floor")),

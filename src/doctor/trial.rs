@@ -12,7 +12,7 @@ pub(super) async fn look(connection: &mut PgConnection, collection: &Collection)
         None => ok("touch", "a row can be given a new number without a write to it"),
         Some(why) => fail(
             "touch",
-            format!("no row can be given a new number, so related changes and reindex --anew fail: {why}"),
+            format!("no row can be given a new number, so related changes and reindex --rewrite fail: {why}"),
             "let the owner of the schema catchword own the table, then run: catchword migrate",
         ),
     }])

@@ -10,7 +10,7 @@ use super::process;
 use crate::audit::{Kind, Verified};
 use crate::config;
 use crate::context::Context;
-use crate::health::{Scope, State};
+use crate::health::{Fault, Scope, State};
 use crate::job::Census;
 use crate::metrics::names::{
     AUDIT_DIFFERENCES, AUDIT_FINISHED, AUDIT_REPAIRED, AUDIT_RUNNING, BLOCKED, BREAKER, BUILD, CPU, DEAD_TUPLES, FAILING_TOUCHES,
@@ -60,7 +60,9 @@ pub(crate) fn watch(context: &Arc<Context>, gauges: &Arc<Gauges>, part: Part) {
     ask(&BLOCKED, process, move |context, say| {
         let troubles = context.health.faults.worst();
         for name in &blocked {
-            say(f64::from(troubles.contains_key(name)), &[collection(name)]);
+            // readers miss it: there is no other series by which a person would be told
+            let blocked = troubles.contains_key(name) || context.health.faults.why(name, Fault::NotShown).is_some();
+            say(f64::from(blocked), &[collection(name)]);
         }
     });
     if part == Part::Worker {

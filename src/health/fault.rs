@@ -18,7 +18,8 @@ pub(crate) enum Fault {
     Lagging,
     /// A schema of many cannot be served as it is. The others are.
     SchemaNotServed,
-    /// Its touches could not be worked on, the last time they were tried. Its other jobs go on.
+    /// A touch of it could not be worked on, the last time it was tried. Everything else goes on; where nothing does, the standstill is
+    /// told, and where a change waits for long, its age.
     TouchesWait,
     /// Its view or mapping is at fault: over half of the last batch was refused with one error.
     Refusing,
@@ -33,7 +34,7 @@ pub(crate) enum Fault {
 impl Fault {
     /// Does it keep jobs of the collection from being worked on?
     fn holds_up(self) -> bool {
-        !matches!(self, Fault::Unmigrated | Fault::Drifted)
+        !matches!(self, Fault::Unmigrated | Fault::Drifted | Fault::NotShown | Fault::TouchesWait)
     }
 
     fn log_beginning(self, collection: &str, why: &str) {
@@ -130,13 +131,17 @@ mod tests {
     #[test]
     fn the_worst_is_told_and_what_holds_nothing_up_is_not() {
         let faults = Faults::default();
-        for (fault, why) in [(Fault::Blocked, "closed"), (Fault::TouchesWait, "a lock"), (Fault::Drifted, "another view")] {
+        for (fault, why) in
+            [(Fault::Blocked, "closed"), (Fault::Lagging, "full"), (Fault::TouchesWait, "a lock"), (Fault::Drifted, "another view")]
+        {
             faults.note("one", fault, Some(why.into()));
         }
         faults.note("two", Fault::Unmigrated, Some("delay".into()));
         assert_eq!(faults.worst(), BTreeMap::from([("one".into(), "closed".into())]));
         faults.note("one", Fault::Blocked, None);
-        assert_eq!(faults.worst()["one"], "a lock");
+        assert_eq!(faults.worst()["one"], "full");
+        faults.note("one", Fault::Lagging, None);
+        assert_eq!(faults.worst(), BTreeMap::new());
         assert_eq!(faults.why("one", Fault::Drifted).as_deref(), Some("another view"));
     }
 

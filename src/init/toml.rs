@@ -50,7 +50,7 @@ pub(super) fn text(draft: &Draft, mapping: &str) -> String {
         let why: Vec<String> = draft.unwatched.iter().map(|far| format!("{}: {}", far.table, far.why)).collect();
         line(
             &format!(
-                "Documents may be older than these tables. After a change of one: catchword reindex {} --all --anew\n{}",
+                "Documents may be older than these tables. After a change of one: catchword reindex {} --all --rewrite\n{}",
                 draft.collection,
                 why.join("\n")
             ),

@@ -7,6 +7,11 @@ use crate::Error;
 /// How often a lock is waited for, five seconds each: longer than a worker holds a batch.
 const TRIES: u32 = 12;
 
+/// How many jobs there are of this key, or of the touch that has it.
+pub async fn open_to_bury(connection: &mut PgConnection, collection: &str, key: &str) -> Result<i64, Error> {
+    Ok(sqlx::query_scalar(include_str!("open_to_bury.sql")).bind(collection).bind(key).fetch_one(connection).await?)
+}
+
 /// Moves the jobs of this key to the dead letters; how many. A worker that is just working on the key is waited for. The journal says
 /// who did it and why. `waiting` is called when it has to wait for long.
 pub async fn bury_by_hand(

@@ -16,6 +16,11 @@ pub async fn open_among(connection: &mut PgConnection, collection: &str, keys: &
     Ok(found.into_iter().collect())
 }
 
+/// Keys whose jobs are open and were never refused, in the order of the queue, as far as there are so many; each may be there twice.
+pub async fn open_keys(connection: &mut PgConnection, collection: &str, limit: i64) -> Result<Vec<String>, Error> {
+    Ok(sqlx::query_scalar(include_str!("open_keys.sql")).bind(collection).bind(limit).fetch_all(connection).await?)
+}
+
 /// Does each dead letter of a collection tell of a document that no index can have, whatever its mapping?
 pub async fn unindexable_alone(connection: &mut PgConnection, collection: &str) -> Result<bool, Error> {
     Ok(sqlx::query_scalar(include_str!("unindexable_alone.sql")).bind(collection).fetch_one(connection).await?)
@@ -37,5 +42,11 @@ pub async fn schedule_audit(
 ) -> Result<(), Error> {
     let scheduled = sqlx::query("select catchword.schedule_audit($1, $2, $3, $4)").bind(collection).bind(keys).bind(base).bind(before);
     scheduled.execute(connection).await?;
+    Ok(())
+}
+
+/// Schedules these keys so that they are due now, as an audit would.
+pub async fn schedule_now(connection: &mut PgConnection, collection: &str, keys: &[&str]) -> Result<(), Error> {
+    sqlx::query(include_str!("schedule_now.sql")).bind(collection).bind(keys).execute(connection).await?;
     Ok(())
 }

@@ -21,13 +21,13 @@ mod storage;
 mod suspect;
 
 pub use bury::{Burial, Reason, bury};
-pub use by_hand::bury_by_hand;
+pub use by_hand::{bury_by_hand, open_to_bury};
 pub use census::{CENSUS_LIMIT, Census, Letters, census, letters, unserved};
 pub use claim::{Cursor, Job, LIVE, QUICK, claim, claim_until, live_is_due};
 pub use class::Class;
 pub use dead::{Group, Letter, Which, dead_groups, dead_letters, discard, replay};
 pub use first_due::{FirstDue, dated_ahead, first_due};
-pub use keys_with_jobs::{dead_among, open_among, schedule_audit, unindexable_alone};
+pub use keys_with_jobs::{dead_among, open_among, open_keys, schedule_audit, schedule_now, unindexable_alone};
 pub use letters::{clear_letters, old_letters};
 pub use of_key::{Dead, Open, dead_of_key, failing_touch, open_of_key, touch_is_open};
 pub use of_tag::{OfTag, OpenOfTag, Place, of_tag, open_of_tag};

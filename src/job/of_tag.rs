@@ -42,6 +42,7 @@ pub struct OfTag {
     pub id: i64,
     pub key: String,
     pub enqueued_at: DateTime<Utc>,
+    pub attempts: i32,
     pub last_error: Option<String>,
 }
 

@@ -87,6 +87,11 @@ impl Outcome {
         self.blocked.is_empty() && self.refusing.is_empty() && self.breaker.is_none() && self.stood.is_empty()
     }
 
+    /// Its counts alone. What is at fault is logged when it begins and when it ends, and not with each pass.
+    pub(crate) fn in_numbers(&self) -> InNumbers<'_> {
+        InNumbers(self)
+    }
+
     /// Counts a key's verdict.
     pub(crate) fn count(&mut self, verdict: Verdict) {
         *self.verdicts.entry(verdict.name()).or_default() += 1;
@@ -121,25 +126,35 @@ impl Outcome {
     }
 }
 
-/// One line that reads alone; what is zero is not said.
-impl fmt::Display for Outcome {
+/// The counts of an outcome; what is zero is not said.
+pub(crate) struct InNumbers<'o>(&'o Outcome);
+
+impl fmt::Display for InNumbers<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} claimed, {} written, {} settled", self.claimed, self.written, self.settled)?;
+        let Self(outcome) = self;
+        write!(f, "{} claimed, {} written, {} settled", outcome.claimed, outcome.written, outcome.settled)?;
         for (count, word) in [
-            (self.left, "left for the next look"),
-            (self.postponed, "postponed"),
-            (self.pushed_back, "pushed back"),
-            (self.buried, "buried"),
-            (self.suspected, "suspected"),
-            (self.expired, "expired"),
-            (self.touched, "touched"),
-            (self.conflicts, "conflicts"),
+            (outcome.left, "left for the next look"),
+            (outcome.postponed, "postponed"),
+            (outcome.pushed_back, "pushed back"),
+            (outcome.buried, "buried"),
+            (outcome.suspected, "suspected"),
+            (outcome.expired, "expired"),
+            (outcome.touched, "touched"),
+            (outcome.conflicts, "conflicts"),
         ] {
             if count > 0 {
                 write!(f, ", {count} {word}")?;
             }
         }
-        write!(f, " in {:.2} s", self.took.as_secs_f64())?;
+        write!(f, " in {:.2} s", outcome.took.as_secs_f64())
+    }
+}
+
+/// One line that reads alone.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.in_numbers())?;
         for (collection, why) in &self.blocked {
             write!(f, "; {collection} is blocked: {why}")?;
         }

@@ -19,7 +19,7 @@ pub struct Plan {
     /// Keys that would be scheduled; none: more than could be counted.
     pub keys: Option<i64>,
     /// Has the view changed since the index was filled? Then everything is written again, to both.
-    pub anew: bool,
+    pub rewrite: bool,
     pub room: Room,
     #[serde(skip)]
     mapping: Value,
@@ -43,7 +43,7 @@ pub(crate) async fn plan_rebuild(context: &Context, request: &Request) -> Result
             "make room, or add a node",
         ));
     }
-    let anew = collection.view_changed;
+    let rewrite = collection.view_changed;
     let keys = reindex::Request { collection: collection.name.clone(), hidden: true, ..reindex::Request::default() };
     Ok(Plan {
         keys: reindex::count(&context.pool, &keys).await?,
@@ -51,7 +51,7 @@ pub(crate) async fn plan_rebuild(context: &Context, request: &Request) -> Result
         old_index: old.index().to_owned(),
         collection: collection.name,
         alias: collection.alias,
-        anew,
+        rewrite,
         room,
         mapping: plan.mapping,
     })

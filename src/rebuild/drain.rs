@@ -46,8 +46,10 @@ impl Run<'_> {
             if outcome.moved() || open.left != before {
                 (moved, before) = (Instant::now(), open.left);
             } else if can_work && (refused || moved.elapsed() > STUCK) {
-                self.check_what_is_stuck(rebuild, &outcome).await?;
-                return self.step(rebuild, Stage::Verify).await;
+                let stands = moved.elapsed() > STUCK || outcome.refusing.contains_key(name);
+                if self.has_the_rest(rebuild, &outcome, stands).await? {
+                    return self.step(rebuild, Stage::Verify).await;
+                }
             }
             if !outcome.moved() {
                 tokio::time::sleep(Duration::from_secs(1)).await;
@@ -60,13 +62,14 @@ impl Run<'_> {
         known.or_else(|| outcome.breaker.clone()).or_else(|| outcome.blocked.get(name).cloned())
     }
 
-    /// What does not move is refused: by the new index, or by the old one, which then only waits to be dropped.
-    async fn check_what_is_stuck(&self, rebuild: &Rebuild, outcome: &Outcome) -> Result<(), Error> {
+    /// Does the new index have all that is left? Then it is the old one that refuses it, which only waits to be dropped. What the new
+    /// one refused is an error; so is whatever it lacks, if nothing moves any more. Other jobs may be in a worker's hands.
+    async fn has_the_rest(&self, rebuild: &Rebuild, outcome: &Outcome, stands: bool) -> Result<bool, Error> {
         let context = self.context;
         let config = context.config.collection(Some(&rebuild.collection))?;
         let mut connection = context.pool.acquire().await?;
         let collection = collection::load(&mut connection, config, &context.prefix).await?;
-        let (new, mut place, mut lacking, mut example) = (rebuild.new_target(), Place::TOP, 0, None);
+        let (new, mut place, mut lacking, mut example, mut waits) = (rebuild.new_target(), Place::TOP, 0, None, false);
         loop {
             let page = job::of_tag(&mut connection, &rebuild.collection, &rebuild.tag(), place, PAGE).await?;
             let Some(last) = page.last() else { break };
@@ -79,17 +82,23 @@ impl Run<'_> {
             let seen = look.then_postgres(&collection, &mut connection).await?;
             for (n, key) in keys.iter().enumerate() {
                 let seen = seen.key(n);
-                if !seen.agrees() && !seen.has.iter().any(|has| matches!(has, Has::Unknown(_))) {
+                if seen.agrees() || seen.has.iter().any(|has| matches!(has, Has::Unknown(_))) {
+                    continue;
+                }
+                let Some(job) = page.iter().find(|job| job.key == **key) else { continue };
+                if stands || job.attempts > 0 {
                     lacking += 1;
-                    example = example.or_else(|| page.iter().find(|job| job.key == **key).cloned());
+                    example = example.or_else(|| Some(job.clone()));
+                } else {
+                    waits = true;
                 }
             }
         }
-        let Some(example) = example else { return Ok(()) };
+        let Some(example) = example else { return Ok(!waits) };
         let said = example.last_error.clone().or_else(|| outcome.refusing.get(&rebuild.collection).cloned());
         let said = said.map_or(String::new(), |said| format!(" ({said})"));
         Err(Error::refused_with(
-            format!("{lacking} documents do not come into the new index {new}, {} for one{said}", example.key),
+            format!("{lacking} documents do not come into the new index {new}, such as {:?}{said}", example.key),
             format!(
                 "correct the view or the rows and go on: catchword rebuild {name}, or undo it and correct the mapping: catchword rebuild {name} --abort",
                 name = rebuild.collection

@@ -41,12 +41,12 @@ impl Run<'_> {
         let config = context.config.collection(Some(&rebuild.collection))?;
         let mut connection = context.pool.acquire().await?;
         let collection = collection::load(&mut connection, config, &context.prefix).await?;
-        let anew = collection.view_changed;
+        let rewrite = collection.view_changed;
         drop(connection);
         let whole = reindex::Request {
             collection: rebuild.collection.clone(),
             hidden: true,
-            anew,
+            rewrite,
             tag: Some(rebuild.tag()),
             ..reindex::Request::default()
         };

@@ -16,6 +16,7 @@ impl Run<'_> {
     /// No reader may miss what was shown before. Whatever the first index has, the second was given before it (the readers' index is
     /// written last), but it may not show it yet. So the first shows nothing new for the blink in which the second is refreshed and the
     /// alias moves. Whoever is killed in that blink leaves that behind, written down: the next one to come, command or worker, ends it.
+    /// What the second was given and did not take in time has a job; such keys are looked at in that blink (`lacks.rs`).
     pub(super) async fn swap(&self, rebuild: &Rebuild) -> Result<(), Error> {
         let [from, to] = rebuild.targets.as_slice() else {
             return Err(Error::refused_with(
@@ -30,11 +31,17 @@ impl Run<'_> {
             Some(seen) if seen == from => {
                 // most of it before, so that the blink is short
                 self.elastic().refresh(&to).await?;
-                let moved = self.held_and_moved(rebuild, &alias, &from, &to).await;
-                if moved.is_err() {
-                    self.set_free(rebuild.id, &from).await?;
+                for attempt in 1.. {
+                    let moved = self.held_and_moved(rebuild, &alias, &from, &to).await;
+                    if !matches!(&moved, Ok(lacking) if lacking.is_empty()) {
+                        self.set_free(rebuild.id, &from).await?;
+                    }
+                    let lacking = moved?;
+                    if lacking.is_empty() {
+                        break;
+                    }
+                    self.bring(rebuild, &to, &lacking, attempt).await?;
                 }
-                moved?;
             }
             other => {
                 let leads = other.map_or("nowhere".to_owned(), |other| format!("to {other}"));
@@ -48,19 +55,27 @@ impl Run<'_> {
         self.step(rebuild, Stage::Keep).await
     }
 
-    async fn held_and_moved(&self, rebuild: &Rebuild, alias: &str, from: &Target, to: &Target) -> Result<(), Error> {
-        if rebuild.held_index.is_none() {
+    /// Moves the alias; or returns the keys because of which it could not be moved.
+    async fn held_and_moved(&self, rebuild: &Rebuild, alias: &str, from: &Target, to: &Target) -> Result<Vec<String>, Error> {
+        if row::read(self.pool(), rebuild.id).await?.held_index.is_none() {
             let before = self.elastic().refresh_interval(from).await?;
             row::hold(self.pool(), rebuild.id, from, before.as_deref()).await?;
         }
         self.elastic().set_refresh_interval(from, Some("-1")).await?;
         crash::point("rebuild-held");
+        // going back must be possible whatever the old index lacks
+        if rebuild.stage == Stage::Swap {
+            let lacking = self.lacks(rebuild, from, to).await?;
+            if !lacking.is_empty() {
+                return Ok(lacking);
+            }
+        }
         self.elastic().refresh(to).await?;
         let search_alias = collection::search_alias(&mut *self.pool().acquire().await?, &rebuild.collection).await?;
         let search_alias = search_alias.as_ref().map(|(alias, _)| alias.as_str());
         self.elastic().move_alias(alias, search_alias, from, to).await?;
         crash::point("rebuild-moved");
-        Ok(())
+        Ok(Vec::new())
     }
 
     /// Lets an index show again what is written to it, as often as before.

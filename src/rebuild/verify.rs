@@ -53,7 +53,7 @@ impl Run<'_> {
             false => Ok(()),
             true => Err(Error::refused_with(
                 format!("the view changed while {new} was filled, so it has documents of both definitions"),
-                format!("write all of them again: catchword reindex {name} --all --anew; then go on: catchword rebuild {name}"),
+                format!("write all of them again: catchword reindex {name} --all --rewrite; then go on: catchword rebuild {name}"),
             )),
         }
     }
@@ -75,7 +75,7 @@ fn out_of_step(rebuild: &Rebuild, found: &Report) -> Error {
     let name = &rebuild.collection;
     let kinds: Vec<String> = found.differences.iter().filter(|(_, n)| **n > 0).map(|(kind, n)| format!("{n} {kind}")).collect();
     let what = if kinds.is_empty() { format!("{} keys cannot be told", found.unknown) } else { kinds.join(", ") };
-    let example = found.examples.first().map_or(String::new(), |example| format!(", {} for one", example.key));
+    let example = found.examples.first().map_or(String::new(), |example| format!(", such as {:?}", example.key));
     Error::refused_with(
         format!("the new index {} is not in step and is not swapped in: {what}{example}", rebuild.new_index),
         format!("look: catchword dead list; then go on: catchword rebuild {name}, or undo it: catchword rebuild {name} --abort"),

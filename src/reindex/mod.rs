@@ -12,11 +12,11 @@ use crate::{Error, crash, database};
 
 /// Jobs scheduled in one transaction: some tens of milliseconds.
 pub const CHUNK: i32 = 10_000;
-/// Rows touched in one transaction, for `anew`: their locks are short, and writers wait for them.
+/// Rows touched in one transaction, for `rewrite`: their locks are short, and writers wait for them.
 pub const TOUCH_CHUNK: i32 = 2_500;
-/// The lock of `--all --anew` is given back after this, so that traffic never queues behind it.
+/// The lock of `--all --rewrite` is given back after this, so that traffic never queues behind it.
 const LOCK_TIMEOUT: &str = "set local lock_timeout = '2s'";
-/// Tries for the lock of `--all --anew`: about half a minute in all.
+/// Tries for the lock of `--all --rewrite`: about half a minute in all.
 const LOCK_TRIES: u32 = 12;
 
 /// What is to be reindexed. No scope, period or keys: everything.
@@ -31,7 +31,7 @@ pub struct Request {
     /// Also keys that the view does not return.
     pub hidden: bool,
     /// Write even what agrees.
-    pub anew: bool,
+    pub rewrite: bool,
     pub tag: Option<String>,
 }
 
@@ -43,15 +43,15 @@ impl Request {
 
     /// The size of its chunks.
     pub fn chunk(&self) -> i32 {
-        chunk_size(self.anew, self.is_whole())
+        chunk_size(self.rewrite, self.is_whole())
     }
 }
 
-fn chunk_size(anew: bool, whole: bool) -> i32 {
-    if anew && !whole { TOUCH_CHUNK } else { CHUNK }
+fn chunk_size(rewrite: bool, whole: bool) -> i32 {
+    if rewrite && !whole { TOUCH_CHUNK } else { CHUNK }
 }
 
-/// Writes down what is to be reindexed; returns its number. Everything `anew` locks the table for a moment, which waits for its
+/// Writes down what is to be reindexed; returns its number. Everything `rewrite` locks the table for a moment, which waits for its
 /// writers and makes others wait: the lock is given back after two seconds and tried again.
 pub async fn start(pool: &PgPool, request: &Request) -> Result<i64, Error> {
     let mut tries = 0;
@@ -81,7 +81,7 @@ pub async fn start(pool: &PgPool, request: &Request) -> Result<i64, Error> {
 /// is raised.
 pub async fn count(pool: &PgPool, request: &Request) -> Result<Option<i64>, Error> {
     let mut transaction = database::begin(pool).await?;
-    let request = Request { anew: false, ..request.clone() };
+    let request = Request { rewrite: false, ..request.clone() };
     let id = begin(&mut transaction, &request).await?;
     let counted = remaining(&mut transaction, id).await?;
     transaction.rollback().await?;
@@ -113,7 +113,7 @@ pub struct Unfinished {
     pub tag: String,
     pub value: Option<String>,
     pub scheduled: i64,
-    pub anew: bool,
+    pub rewrite: bool,
     pub whole: bool,
     pub started_at: DateTime<Utc>,
     pub started_by: String,
@@ -122,7 +122,7 @@ pub struct Unfinished {
 impl Unfinished {
     /// The size of its chunks.
     pub fn chunk(&self) -> i32 {
-        chunk_size(self.anew, self.whole)
+        chunk_size(self.rewrite, self.whole)
     }
 }
 
@@ -159,7 +159,7 @@ async fn begin(connection: &mut PgConnection, request: &Request) -> Result<i64, 
         .bind(to)
         .bind(&request.keys)
         .bind(request.hidden)
-        .bind(request.anew)
+        .bind(request.rewrite)
         .bind(&request.tag)
         .fetch_one(connection)
         .await;

@@ -1,4 +1,4 @@
-select id, collection, tag, value, scheduled, anew, scope is null and period_from is null and keys is null as whole, started_at, started_by
+select id, collection, tag, value, scheduled, rewrite, scope is null and period_from is null and keys is null as whole, started_at, started_by
   from catchword.reindex
  where finished_at is null
    and ($1::text is null or collection = $1)

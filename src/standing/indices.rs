@@ -9,6 +9,7 @@ use super::{CollectionStanding, Standing};
 use crate::collection::Collection;
 use crate::context::Context;
 use crate::drift::{self, Due};
+use crate::elastic;
 
 /// Elasticsearch is not waited for longer: somebody looks at a screen, and cron and Nagios give up after ten seconds.
 pub(crate) const ELASTICSEARCH: Duration = Duration::from_secs(3);
@@ -30,9 +31,14 @@ pub(crate) async fn document_count(context: &Context, alias: &str) -> Result<u64
 impl Standing {
     /// Asks what changed since the indices were filled, of all that are attached.
     pub async fn read_drift(&mut self, context: &Context, limit: Duration) {
-        let due = join_all(self.collections.iter().map(|collection| due(context, collection, limit))).await;
-        for (collection, due) in self.collections.iter_mut().zip(due) {
-            collection.drift = due;
+        let asked = self.collections.iter().map(|collection| async {
+            let shown = timeout(limit, not_shown(context, collection));
+            let (due, shown) = tokio::join!(due(context, collection, limit), shown);
+            (due, shown.ok().flatten())
+        });
+        let answers = join_all(asked).await;
+        for (collection, (due, not_shown)) in self.collections.iter_mut().zip(answers) {
+            (collection.drift, collection.not_shown) = (due, not_shown);
         }
     }
 
@@ -46,13 +52,12 @@ impl Standing {
     /// Asks what changed, and at the same time whether the indices and aliases are as they must be: a worker may have stopped before it
     /// could say so.
     pub async fn read_drift_and_indices(&mut self, context: &Context) {
-        let asked = self
-            .collections
-            .iter()
-            .map(|collection| async { tokio::join!(due(context, collection, ELASTICSEARCH), trouble(context, collection)) });
+        let asked = self.collections.iter().map(|collection| async {
+            tokio::join!(due(context, collection, ELASTICSEARCH), trouble(context, collection), not_shown(context, collection))
+        });
         let answers = join_all(asked).await;
-        for (collection, (due, trouble)) in self.collections.iter_mut().zip(answers) {
-            collection.drift = due;
+        for (collection, (due, trouble, not_shown)) in self.collections.iter_mut().zip(answers) {
+            (collection.drift, collection.not_shown) = (due, not_shown);
             collection.problem = collection.problem.take().or(trouble);
         }
     }
@@ -69,8 +74,7 @@ async fn due(context: &Context, collection: &CollectionStanding, limit: Duration
 }
 
 async fn trouble(context: &Context, collection: &CollectionStanding) -> Option<String> {
-    let Collection { name, targets, alias, search_alias, installation, .. } =
-        collection.attached.as_ref().filter(|_| collection.problem.is_none())?;
+    let Collection { targets, alias, installation, .. } = collection.attached.as_ref().filter(|_| collection.problem.is_none())?;
     for target in targets {
         match timeout(ELASTICSEARCH, context.elastic.belongs(target, targets, alias, *installation)).await {
             Ok(Ok(())) => {}
@@ -78,13 +82,18 @@ async fn trouble(context: &Context, collection: &CollectionStanding) -> Option<S
             Err(_) => return Some(format!("elasticsearch does not say within 3 s whose index {} is", target.index())),
         }
     }
-    if let (Some(alias), Some(readers)) = (search_alias, targets.first()) {
-        let shown = context.elastic.is_shown_in_search_alias(alias, readers, name, *installation);
-        match timeout(ELASTICSEARCH, shown).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => return Some(error.to_string()),
-            Err(_) => return Some(format!("elasticsearch does not say within 3 s where the search alias {alias} leads")),
-        }
-    }
     targets.is_empty().then(|| "it has no index yet; run: catchword migrate".into())
+}
+
+/// Its own alias is told first: where that is lost, so is the index.
+async fn not_shown(context: &Context, collection: &CollectionStanding) -> Option<String> {
+    let Collection { name, targets, search_alias, installation, .. } =
+        collection.attached.as_ref().filter(|_| collection.problem.is_none())?;
+    let (alias, readers) = (search_alias.as_ref()?, targets.first()?);
+    match timeout(ELASTICSEARCH, context.elastic.is_shown_in_search_alias(alias, readers, name, *installation)).await {
+        Ok(Ok(())) => None,
+        // no answer says nothing of the alias, and is told of the index
+        Err(_) | Ok(Err(elastic::Error::Request { .. })) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+    }
 }

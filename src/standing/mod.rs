@@ -108,6 +108,8 @@ pub(crate) struct CollectionStanding {
     pub rebuild: Option<UnderWay>,
     /// What is due because the mapping file or the view changed since the index was filled.
     pub drift: Option<Due>,
+    /// Why readers who search it together with others miss it, or find what is not its own. It is worked on all the same.
+    pub not_shown: Option<String>,
 }
 
 impl Standing {

@@ -64,6 +64,8 @@ pub struct CollectionStatus {
     pub rebuild: Option<UnderWay>,
     /// What is due because the mapping file or the view changed since the index was filled.
     pub drift: Option<String>,
+    /// Why it is not found under its search alias, or not alone. It is worked on all the same.
+    pub not_shown: Option<String>,
     /// Settings that the configuration has otherwise than the database.
     pub unmigrated: Option<String>,
     /// What audits and sentinels say of it.
@@ -125,6 +127,7 @@ impl CollectionStatus {
             served: !standing.serving(&collection.name).is_empty(),
             rebuild: collection.rebuild.clone(),
             drift: collection.drift.as_ref().map(ToString::to_string),
+            not_shown: collection.not_shown.clone(),
             unmigrated: attached.and_then(Collection::not_migrated),
             audit: collection.audit.clone(),
         }
@@ -136,6 +139,7 @@ impl CollectionStatus {
         let differs = self.audit.as_ref().is_some_and(|audit| audit.lost.is_some() || audit.mendable() > 0 && audit.scheduled == 0);
         !differs
             && self.unmigrated.is_none()
+            && self.not_shown.is_none()
             && self.stands_still_for.is_none()
             && self.blocked.is_none()
             && self.uncounted.is_none()

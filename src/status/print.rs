@@ -87,6 +87,9 @@ impl fmt::Display for CollectionStatus {
         if let Some(due) = &self.drift {
             writeln!(f, "  drift     {due}")?;
         }
+        if let Some(why) = &self.not_shown {
+            writeln!(f, "  alias     {}", printable(why))?;
+        }
         if let Some(differ) = &self.unmigrated {
             writeln!(f, "  migrate   {differ}")?;
         }

@@ -49,7 +49,8 @@ pub(crate) async fn pass(
             written = outcome.written,
             settled = outcome.settled,
             seconds = outcome.took.as_secs_f64(),
-            "{name}: {outcome}"
+            "{name}: {}",
+            outcome.in_numbers()
         );
     }
     Ok(outcome)

@@ -191,7 +191,7 @@ impl Walks {
         Ok(None)
     }
 
-    /// Begins the walk of a collection anew from the top of its queue, as the collection is now; none: it cannot be walked.
+    /// Begins the walk of a collection again from the top of its queue, as the collection is now; none: it cannot be walked.
     pub fn begin_again(&mut self, name: &str, collection: Option<Arc<Collection>>) {
         self.end(name);
         self.walks.extend(collection.map(|collection| Walk::of(collection, false)));

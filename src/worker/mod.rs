@@ -170,7 +170,7 @@ impl Worker {
     }
 
     /// Passes until nothing moves. A queue that never ends does not keep it from looking around: pauses, triggers and targets are read
-    /// anew, and blocked collections tried again. Where nothing is due, the look is all.
+    /// again, and blocked collections tried again. Where nothing is due, the look is all.
     async fn tick(&self, stop: &CancellationToken) -> Result<(), Error> {
         let all: Vec<&str> = self.collections.iter().map(String::as_str).collect();
         let (mut names, mut looked_around): (&[&str], Option<Instant>) = (&all, None);

@@ -48,7 +48,7 @@ pub(super) struct Standstill {
     pub why: Option<String>,
 }
 
-/// Begins a tick: notes which server this is, reads the collections anew, tends rebuilds and looks for drift, and sends a heartbeat.
+/// Begins a tick: notes which server this is, reads the collections again, tends rebuilds and looks for drift, and sends a heartbeat.
 pub(super) async fn begin_tick(context: &Context, kept: &Kept, sign: &Sign) -> Result<Ticked, Error> {
     let question = || collection::bind(sign.bind(sqlx::query(include_str!("tick.sql"))), context.config.served());
     let rows = kept.ask(&context.pool, question).await?;

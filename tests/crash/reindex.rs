@@ -12,7 +12,7 @@ use crate::{a_new_worker_finishes, end_of, quick, repetitions};
 /// More than one chunk of rows that are touched.
 const ROWS: &str =
     "insert into annotation (userid, target_uri, target_uri_normalized) select 'acct:many', 'u', 'u' from generate_series(1, 3000)";
-const REINDEX: [&str; 5] = ["reindex", "annotation", "--user", "acct:many", "--anew"];
+const REINDEX: [&str; 5] = ["reindex", "annotation", "--user", "acct:many", "--rewrite"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn between_two_chunks() {

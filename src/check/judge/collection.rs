@@ -39,7 +39,7 @@ pub(super) fn judge(standing: &Standing, collection: &CollectionStanding, told: 
         let verified = collection.audit.as_ref();
         checks.extend([switched(collection, verified), lost_writes(collection, verified)]);
     }
-    if standing.knows(Topic::Audits) || collection.drift.is_some() {
+    if standing.knows(Topic::Audits) || collection.drift.is_some() || collection.not_shown.is_some() {
         checks.push(drift(collection, collection.audit.as_ref()));
     }
     if standing.knows(Topic::Unaudited) {
@@ -177,7 +177,7 @@ fn switched(collection: &CollectionStanding, verified: Option<&Verified>) -> Che
             name,
             Some(collection),
             format!("{} ago Postgres became {}, so commits may be lost", span(switched.seconds), switched.how),
-            "catchword reindex NAME --all --anew --hidden --yes",
+            "catchword reindex NAME --all --rewrite --hidden --yes",
         ),
     }
     .named(&collection.name)
@@ -208,11 +208,15 @@ fn lost_writes(collection: &CollectionStanding, verified: Option<&Verified>) -> 
     }
 }
 
-/// Documents differ from Postgres, or were built by another view or mapping than there is now. The second is known before any audit finds it
-/// in the documents, and nothing is held up by it: so it is a warning.
+/// Documents differ from Postgres, readers of several collections do not find them, or they were built by another view or mapping than there
+/// is now. The last is known before any audit finds it in the documents, and nothing is held up by it: so it is a warning.
 fn drift(collection: &CollectionStanding, verified: Option<&Verified>) -> Check {
     let name = "CatchwordAuditDrift";
-    match (verified.filter(|verified| verified.differed() > 0), &collection.drift) {
+    let differed = verified.filter(|verified| verified.differed() > 0);
+    if let (None, Some(why)) = (differed, &collection.not_shown) {
+        return unwell(name, Some(collection), why.clone(), "readers of this collection alone miss nothing, and it is worked on meanwhile");
+    }
+    match (differed, &collection.drift) {
         (None, None) => well(name, Some(collection), "the last audit found nothing"),
         (None, Some(due)) => warning(name, collection, due.what.clone(), &due.remedy),
         (Some(verified), due) => {

@@ -287,7 +287,7 @@ fn an_index_that_stays_ahead_and_a_server_that_lost_commits_are_told() {
     let mut standing = all_is_well();
     switched(&mut standing);
     let said = judge(&standing).into_iter().find(|check| check.level == Level::Unwell).unwrap();
-    assert!(said.remedy.contains("reindex note --all --anew"), "{said:?}");
+    assert!(said.remedy.contains("reindex note --all --rewrite"), "{said:?}");
 }
 
 #[test]
@@ -315,6 +315,7 @@ fn what_audits_and_sentinels_found_is_told_and_so_is_that_nobody_audits() {
         move |f: &mut Standing| f.collections[0].audit = Some(Verified { counts, ..Verified::default() })
     };
     fires("CatchwordAuditDrift", differed("missing"), differed("pending"));
+    fires("CatchwordAuditDrift", |f| f.collections[0].not_shown = Some("it is not found under its search alias".into()), |_| {});
     for (kind, remedy, other) in [
         ("missing", "catchword audit note --repair", "dead list"),
         ("content", "catchword audit note --content --repair", "dead list"),
@@ -399,18 +400,18 @@ fn what_postgres_refuses_is_named_and_the_rest_is_judged() {
 
 #[test]
 fn a_view_that_changed_since_documents_were_built_is_a_warning_with_the_remedy() {
-    let due = Due { what: "the view changed".into(), remedy: "catchword reindex note --all --anew".into() };
+    let due = Due { what: "the view changed".into(), remedy: "catchword reindex note --all --rewrite".into() };
     let drifted = |f: &mut Standing| f.collections[0].drift = Some(due);
     assert_eq!(found(drifted.clone()), [("CatchwordAuditDrift", Level::Warning)]);
     let mut standing = all_is_well();
     drifted(&mut standing);
     let warned = judge(&standing).into_iter().find(|check| check.level == Level::Warning).unwrap();
-    assert_eq!((warned.says.as_str(), warned.remedy.as_str()), ("the view changed", "catchword reindex note --all --anew"));
+    assert_eq!((warned.says.as_str(), warned.remedy.as_str()), ("the view changed", "catchword reindex note --all --rewrite"));
     // what an audit found outweighs it, and hides nothing
     standing.collections[0].audit = Some(Verified { counts: [("content".to_owned(), 3)].into(), ..Verified::default() });
     let drift = judge(&standing).into_iter().filter(|check| check.name == "CatchwordAuditDrift").collect::<Vec<_>>();
     assert_eq!((drift.len(), drift[0].level), (1, Level::Unwell));
-    assert!(drift[0].remedy.ends_with("; and the view changed: catchword reindex note --all --anew"), "{drift:?}");
+    assert!(drift[0].remedy.ends_with("; and the view changed: catchword reindex note --all --rewrite"), "{drift:?}");
 }
 
 #[test]

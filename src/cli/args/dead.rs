@@ -76,7 +76,7 @@ pub(crate) struct DeadBury {
     /// The collection; may be left out if there is only one
     #[arg(value_name = "COLLECTION", allow_negative_numbers = true)]
     pub collection: Option<String>,
-    /// The key; a uuid may be in upper case
+    /// The key; a uuid may be in upper case. Or that of a touch, such as document_id=7
     #[arg(value_name = "KEY", allow_negative_numbers = true)]
     pub key: String,
     /// Why it is given up, for whoever finds the dead letter

@@ -36,7 +36,7 @@ pub(crate) struct Reindex {
     /// writers. With a smaller scope it gives the rows new numbers, 2,500 in a transaction: it does not write to the rows, but writers of
     /// these rows wait for a moment.
     #[arg(long)]
-    pub anew: bool,
+    pub rewrite: bool,
     /// Also keys that the view does not return, to make sure that they are gone from the index
     ///
     /// With a scope, these are hidden rows, for instance after a soft delete. With --all also keys whose delete is recorded. With --ids
@@ -49,7 +49,7 @@ pub(crate) struct Reindex {
     /// Continue a reindex that was interrupted: its number, or the newest
     ///
     /// It schedules exactly what was not scheduled yet. `catchword status` lists the unfinished ones.
-    #[arg(long, num_args = 0..=1, value_name = "NUMBER", value_parser = number, conflicts_with_all = ["anew", "hidden", "dry_run", "tag"])]
+    #[arg(long, num_args = 0..=1, value_name = "NUMBER", value_parser = number, conflicts_with_all = ["rewrite", "hidden", "dry_run", "tag"])]
     pub resume: Option<Option<i64>>,
     /// Who asks: stored with each job and shown by explain; the default names the scope
     #[arg(long, value_name = "TEXT")]

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_recorded_index_gets_its_alias_back_and_is_made_anew_under_its_own_name() {
+    fn the_recorded_index_gets_its_alias_back_and_is_made_again_under_its_own_name() {
         let bare = ours(json!({ "annotation-000004-write": {} }));
         let put_back = keep("annotation-000004", &["annotation"]);
         assert_eq!(next_of(&["annotation-000004"], json!({ "annotation-000004": bare.clone() })).unwrap(), put_back);

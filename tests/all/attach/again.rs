@@ -217,7 +217,7 @@ async fn changed_columns_to_watch_raise_the_floor_and_a_related_table_more_asks_
     // what was scheduled without a new number wrote nothing again
     world.sql("select catchword.reindex('item')").await;
     assert!(!world.one::<bool>(filled).await);
-    world.sql("select catchword.reindex('item', p_anew => true)").await;
+    world.sql("select catchword.reindex('item', p_rewrite => true)").await;
     assert!(world.one::<bool>(filled).await);
     assert!(floor(&world).await > last);
     last = floor(&world).await;
@@ -281,7 +281,7 @@ async fn a_table_that_was_dropped_is_said_to_be_gone_and_can_be_detached() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_table_that_was_made_anew_under_its_name_is_attached_anew() {
+async fn a_table_that_was_made_again_under_its_name_is_attached_again() {
     let world = attached().await;
     let before = floor(&world).await;
     world.sql("drop table item cascade").await;

@@ -118,7 +118,7 @@ async fn a_touch_writes_to_no_row_and_fires_no_trigger() {
     for touch in ["reindex", "related", "ahead", "content"] {
         match touch {
             "reindex" => {
-                world.sql(&format!("select catchword.reindex('post', p_keys => array['{}'], p_anew => true)", ours[0])).await;
+                world.sql(&format!("select catchword.reindex('post', p_keys => array['{}'], p_rewrite => true)", ours[0])).await;
             }
             // the person's own trigger logs it, as it does without us
             "related" => {

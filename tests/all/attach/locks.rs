@@ -37,9 +37,12 @@ async fn an_application_cannot_stop_anything_with_a_lock() {
         let output = world.binary().env("DATABASE_URL", roles.url(role)).args(words).output().await.unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout))
     };
-    for words in
-        [&["sync", "--drain"][..], &["reindex", "annotation", "--all", "--anew", "--yes"], &["sync", "--drain"], &["audit", "annotation"]]
-    {
+    for words in [
+        &["sync", "--drain"][..],
+        &["reindex", "annotation", "--all", "--rewrite", "--yes"],
+        &["sync", "--drain"],
+        &["audit", "annotation"],
+    ] {
         let (code, said) = run("worker", words).await;
         assert_eq!(code, Some(0), "{words:?}: {said}");
     }

@@ -167,9 +167,9 @@ async fn a_new_floor_waits_for_open_writers() {
     operator.sql("set lock_timeout = '200ms'").await;
     assert_eq!(operator.attempt("select catchword.raise_floor('item')").await, Err("55P03".into()));
     assert_eq!(
-        operator.attempt("select catchword.reindex('item', p_anew => true)").await,
+        operator.attempt("select catchword.reindex('item', p_rewrite => true)").await,
         Err("55P03".into()),
-        "reindex --all --anew raises it the same way"
+        "reindex --all --rewrite raises it the same way"
     );
     assert_eq!(floor(&world).await, before);
 

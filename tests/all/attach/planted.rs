@@ -60,7 +60,7 @@ async fn nothing_planted_runs(search_path: &str) {
         &[
             &["sync", "--drain"],
             &["reindex", "annotation", "--user", "acct:a", "--yes"],
-            &["reindex", "annotation", "--all", "--anew", "--yes"],
+            &["reindex", "annotation", "--all", "--rewrite", "--yes"],
             &["sync", "--drain"],
             &["audit", "annotation", "--content", "--repair"],
             &["explain", "annotation", &key],

@@ -182,12 +182,14 @@ async fn a_search_alias_that_is_lost_is_told_and_put_back_and_holds_nothing_up()
     {
         world.aliases(json!([harm])).await;
         let (code, said, errors) = world.run(&["check"]).await;
-        assert!(code == 1 && said.contains(&told), "exits {code}: {said}{errors}");
+        assert!(code == 1 && said.contains(&format!("CatchwordAuditDrift note: {told}")), "exits {code}: {said}{errors}");
+        assert!(!said.contains("CatchwordCollectionBlocked"), "it is served: {said}");
         let (code, said, errors) = world.run(&["doctor"]).await;
         assert!(code == 1 && said.contains(told.split(';').next().unwrap()), "{said}{errors}");
         eventually("the worker tells it", async || worker.lines().iter().any(|line| line.contains(&told))).await;
-        let (_, said, _) = world.run(&["status"]).await;
-        assert!(said.contains(&told), "{said}");
+        let (code, said, _) = world.run(&["status"]).await;
+        assert!(code == 1 && said.contains(&told) && !said.contains("blocked"), "{said}");
+        assert_eq!(worker.get(&world, "/readyz").await.0, 200, "it is worked on");
         world
             .sql("insert into note values (7, 'written meanwhile') on conflict (id) do update set text = excluded.text || note.text")
             .await;

@@ -197,7 +197,7 @@ async fn an_audit_that_was_killed_goes_on_where_it_was_and_counts_nothing_twice(
     .await;
     let (code, said, _) = world.run(&["audit", "annotation"]).await;
     assert_eq!(code, 0, "{said}");
-    // a rebuild begins its own audits anew
+    // a rebuild begins its own audits again
     world
         .sql(
             "insert into catchword.audit (collection, targets, whole, repair, content, reason)
@@ -210,7 +210,7 @@ async fn an_audit_that_was_killed_goes_on_where_it_was_and_counts_nothing_twice(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_point_in_time_that_is_lost_is_walked_anew() {
+async fn a_point_in_time_that_is_lost_is_walked_again() {
     let world = World::new().await;
     world.inject().await;
     let mut child = world.binary().args(["audit", "annotation", "--rate", "200"]).stderr(std::process::Stdio::null()).spawn().unwrap();

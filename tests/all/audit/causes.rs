@@ -57,7 +57,7 @@ async fn a_table_that_is_waived_is_blamed() {
     world.blames("waived_table", json!(["public.country"])).await;
     let (_, said, _) = world.run(&["explain", "note", "1"]).await;
     assert!(said.contains(r#"differs        text: Postgres has "new", the index has "old""#), "{said}");
-    assert!(said.contains("not in step, though the numbers agree; write it again: catchword reindex note --ids 1 --anew"), "{said}");
+    assert!(said.contains("not in step, though the numbers agree; write it again: catchword reindex note --ids 1 --rewrite"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,7 +94,7 @@ async fn a_view_that_changed_is_blamed_and_then_the_table_that_it_reads_since() 
     world.blames("view_changed", json!([])).await;
 
     world.sql(&view(SHELF)).await;
-    let (code, said, errors) = world.run(&["reindex", "note", "--all", "--anew", "--yes"]).await;
+    let (code, said, errors) = world.run(&["reindex", "note", "--all", "--rewrite", "--yes"]).await;
     assert_eq!(code, 0, "{said}{errors}");
     world.settle_notes().await;
     world.sql("update shelf set label = 'new'").await;

@@ -58,14 +58,14 @@ async fn fields_that_are_only_added_are_added_by_migrate_and_then_the_view_may_h
     world.widen_view().await;
     assert_eq!(
         world.due().await.as_deref(),
-        Some("the view or touches changed since the documents were built: catchword reindex annotation --all --anew")
+        Some("the view or touches changed since the documents were built: catchword reindex annotation --all --rewrite")
     );
     let (_, said, _) = world.run(&["doctor"]).await;
     assert!(said.contains("the view or touches changed since the documents were built"), "{said}");
-    // scheduling everything without a new floor writes nothing anew
+    // scheduling everything without a new floor writes nothing again
     assert_eq!(world.run(&["reindex", "annotation", "--all", "--yes"]).await.0, 0);
     assert!(world.due().await.is_some());
-    assert_eq!(world.run(&["reindex", "annotation", "--all", "--anew", "--yes"]).await.0, 0);
+    assert_eq!(world.run(&["reindex", "annotation", "--all", "--rewrite", "--yes"]).await.0, 0);
     assert_eq!(world.due().await, None);
     world.catchword.drain("test", &["annotation"]).await.unwrap();
     assert_eq!(world.source("annotation", &key).await.unwrap()["lang"], "en");
@@ -100,31 +100,31 @@ async fn a_function_and_a_view_below_the_view_are_part_of_it() {
     let world = World::new().await;
     world.sql("create function label(text) returns text language sql immutable as 'select $1'; create view below as select id, catchword_revision, deleted, label(userid) as userid from annotation").await;
     world.sql("create or replace view annotation_document as select id as key, catchword_revision as revision, json_build_object('userid', userid) as body from below where not deleted").await;
-    assert_eq!(world.run(&["reindex", "annotation", "--all", "--anew", "--yes"]).await.0, 1, "there is nothing yet");
+    assert_eq!(world.run(&["reindex", "annotation", "--all", "--rewrite", "--yes"]).await.0, 1, "there is nothing yet");
     world.in_step("acct:a", "x").await;
-    assert_eq!(world.run(&["reindex", "annotation", "--all", "--anew", "--yes"]).await.0, 0);
+    assert_eq!(world.run(&["reindex", "annotation", "--all", "--rewrite", "--yes"]).await.0, 0);
     assert_eq!(world.due().await, None);
     for change in [
         "create or replace function label(text) returns text language sql immutable as 'select upper($1)'",
         "create or replace view below as select id, catchword_revision, deleted, label(groupid) as userid from annotation",
     ] {
         world.sql(change).await;
-        assert!(world.due().await.unwrap().contains("--anew"), "{change}");
-        assert_eq!(world.run(&["reindex", "annotation", "--all", "--anew", "--yes"]).await.0, 0);
+        assert!(world.due().await.unwrap().contains("--rewrite"), "{change}");
+        assert_eq!(world.run(&["reindex", "annotation", "--all", "--rewrite", "--yes"]).await.0, 0);
         assert_eq!(world.due().await, None);
     }
 }
 
 /// Where the view changed, the new index must not hold other documents under the numbers that the old one has.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rebuild_after_a_change_of_the_view_writes_everything_anew_to_both() {
+async fn a_rebuild_after_a_change_of_the_view_writes_everything_again_to_both() {
     let world = World::new().await;
     let key = world.in_step("acct:a", "x").await;
     let before = world.version("annotation", &key).await;
     world.sql("create or replace view annotation_document as select id as key, catchword_revision as revision, json_build_object('userid', upper(userid)) as body from annotation where not deleted").await;
     let (code, _, errors) = world.run(&["rebuild", "annotation"]).await;
     assert_eq!(code, 0, "{errors}");
-    assert!(world.version("annotation", &key).await > before, "the old index has it anew too");
+    assert!(world.version("annotation", &key).await > before, "the old index has it again too");
     assert_eq!(world.due().await, None);
     world.settle_and_compare().await;
 }
@@ -141,7 +141,7 @@ async fn a_worker_says_what_is_due_and_goes_on() {
     let said = tokio::time::timeout(std::time::Duration::from_secs(120), async {
         loop {
             let line = lines.next_line().await.unwrap().unwrap();
-            if line.contains("catchword reindex annotation --all --anew") {
+            if line.contains("catchword reindex annotation --all --rewrite") {
                 return line;
             }
         }
@@ -164,8 +164,8 @@ async fn a_view_that_changes_and_changes_back_is_remembered() {
     eventually("a worker noticed", async || world.one::<bool>(forgotten).await).await;
     world.sql(&format!("create or replace view annotation_document as {view}")).await;
     let due = world.due().await.unwrap();
-    assert!(due.contains("catchword reindex annotation --all --anew"), "{due}");
-    let (code, said, errors) = world.run(&["reindex", "annotation", "--all", "--anew", "--yes"]).await;
+    assert!(due.contains("catchword reindex annotation --all --rewrite"), "{due}");
+    let (code, said, errors) = world.run(&["reindex", "annotation", "--all", "--rewrite", "--yes"]).await;
     assert_eq!(code, 0, "{said}{errors}");
     assert_eq!(world.due().await, None);
 }

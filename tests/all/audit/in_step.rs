@@ -158,8 +158,8 @@ async fn whatever_a_view_is_made_of_is_part_of_its_definition() {
         "create or replace function inner_one(t text) returns text language sql immutable as 'select t || 1'".to_owned(),
     ] {
         world.sql(&change).await;
-        assert!(world.drift_of_note().await.is_some_and(|due| due.contains("--anew")), "{change}");
-        let (code, said, errors) = world.run(&["reindex", "note", "--all", "--anew", "--yes"]).await;
+        assert!(world.drift_of_note().await.is_some_and(|due| due.contains("--rewrite")), "{change}");
+        let (code, said, errors) = world.run(&["reindex", "note", "--all", "--rewrite", "--yes"]).await;
         assert_eq!(code, 0, "{said}{errors}");
         assert_eq!(world.drift_of_note().await, None, "{change}");
     }
@@ -263,7 +263,7 @@ async fn what_nobody_could_see_is_found_by_the_audit_of_each_day_and_by_explain(
     world.sql("update country set name = 'new'").await;
     let (code, said, _) = world.run(&["explain", "note", "7"]).await;
     assert!(code == 1 && said.contains("the numbers agree, and the document is another than the view builds"), "{said}");
-    assert!(said.contains("catchword reindex note --ids 7 --anew"), "{said}");
+    assert!(said.contains("catchword reindex note --ids 7 --rewrite"), "{said}");
     let (code, said, _) = world.run(&["audit", "note", "--content"]).await;
     assert!(code == 1 && said.contains("likely cause: the view reads public.country, which unwatched names"), "{said}");
 

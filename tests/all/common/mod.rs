@@ -8,6 +8,7 @@ pub mod poison;
 pub mod process;
 pub mod prometheus;
 pub mod server;
+pub mod template;
 pub mod traffic;
 pub mod world;
 

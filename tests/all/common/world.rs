@@ -9,6 +9,7 @@ use tokio::process::Command;
 use uuid::Uuid;
 
 use super::Gate;
+use super::template::Template;
 
 /// What a world is made of.
 pub struct Layout {
@@ -56,6 +57,16 @@ impl Default for Layout {
     }
 }
 
+impl Layout {
+    /// Does it differ from the default in nothing that is attached or in an index, and is it on the servers that all tests share?
+    fn is_plain(&self) -> bool {
+        let Layout { annotation, more, sql, tick: _, batch: _, shards, canary, gated: _, migrated, elasticsearch, postgres } = self;
+        let added = !more.is_empty() || !sql.is_empty() || *canary;
+        let own = shards.is_some() || elasticsearch.is_some() || postgres.is_some();
+        *annotation == Layout::default().annotation && *migrated && !added && !own
+    }
+}
+
 pub struct World {
     pub catchword: Catchword,
     /// The test's own connections, as the superuser; no setting of catchword's.
@@ -68,8 +79,8 @@ pub struct World {
     pub prefix: String,
     pub client: reqwest::Client,
     pub folder: PathBuf,
-    database: String,
-    server_url: String,
+    pub(super) database: String,
+    pub(super) server_url: String,
 }
 
 const BYSTANDER: &str = "
@@ -99,6 +110,21 @@ impl World {
     }
 
     pub async fn with(layout: Layout) -> World {
+        let template = if layout.is_plain() { Some(Template::get().await) } else { None };
+        let world = World::made(&layout, template).await;
+        if layout.migrated {
+            world.make_noise().await;
+            world.warm_up().await;
+        }
+        world
+    }
+
+    /// As `new`, without noise.
+    pub(super) async fn to_be_copied() -> World {
+        World::made(&Layout::default(), None).await
+    }
+
+    async fn made(layout: &Layout, template: Option<&Template>) -> World {
         let given = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run the tests with: make test"));
         let server_url = layout.postgres.clone().unwrap_or_else(|| given("DATABASE_URL"));
         let elasticsearch = layout.elasticsearch.clone().unwrap_or_else(|| given("ELASTICSEARCH_URL"));
@@ -106,7 +132,8 @@ impl World {
         let id = Uuid::new_v4().simple().to_string();
         let (database, prefix) = (format!("cw_test_{id}"), format!("t{}-", &id[..12]));
         let mut server = PgConnection::connect(&server_url).await.unwrap();
-        sqlx::query(AssertSqlSafe(format!("create database {database}"))).execute(&mut server).await.unwrap();
+        let copied = template.map_or(String::new(), |template| format!(" template {}", template.database));
+        sqlx::query(AssertSqlSafe(format!("create database {database}{copied}"))).execute(&mut server).await.unwrap();
         let mut url = url::Url::parse(&server_url).unwrap();
         url.set_path(&database);
         let database_url = url.to_string();
@@ -116,22 +143,22 @@ impl World {
         let reached = gate.as_ref().map_or(elasticsearch.clone(), |gate| gate.url.clone());
         let environment = environment(&database_url, &reached, &prefix);
         let folder = std::env::temp_dir().join(format!("catchword-test-{id}"));
-        let config = write_config(&folder, &layout);
+        let config = write_config(&folder, layout);
 
-        annotations::migrate(&pool).await.unwrap();
-        sqlx::raw_sql(AssertSqlSafe(format!("{BYSTANDER_SQL}{}", layout.sql))).execute(&pool).await.unwrap();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let catchword = Catchword::open(config.clone(), &environment).unwrap();
-        if layout.migrated {
-            catchword.migrate().await.unwrap();
+        match template {
+            Some(template) => template.settle(&pool, &client, &elasticsearch, &prefix).await,
+            None => {
+                annotations::migrate(&pool).await.unwrap();
+                sqlx::raw_sql(AssertSqlSafe(format!("{BYSTANDER_SQL}{}", layout.sql))).execute(&pool).await.unwrap();
+                if layout.migrated {
+                    catchword.migrate().await.unwrap();
+                }
+            }
         }
         let catchword = if layout.migrated { Catchword::connect(config, &environment).await.unwrap() } else { catchword };
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        let world = World { catchword, pool, environment, database_url, elasticsearch, gate, prefix, client, folder, database, server_url };
-        if layout.migrated {
-            world.make_noise().await;
-            world.warm_up().await;
-        }
-        world
+        World { catchword, pool, environment, database_url, elasticsearch, gate, prefix, client, folder, database, server_url }
     }
 
     /// Runs SQL as the test's own superuser.

@@ -150,6 +150,7 @@ async fn dead(world: &World) -> Vec<String> {
 const EVERY_SECOND: &str = "* * * * * *";
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "long: make test-long"]
 async fn a_restore_that_lost_commits_is_overtaken_and_no_number_is_given_twice() {
     let server = Server::start().await;
     let world = World::with(Layout { postgres: Some(server.url.clone()), ..Layout::default() }).await;
@@ -213,8 +214,8 @@ async fn a_restore_that_lost_commits_is_overtaken_and_no_number_is_given_twice()
     assert_eq!(world.found("annotation").await, found, "what was never committed is gone");
     assert_eq!(world.source("annotation", &reused).await.unwrap()["text"], "lost", "no comparison of numbers can see it");
 
-    // so an operator is told to write everything anew, under numbers that were never given
-    succeeds(&world, &["reindex", "annotation", "--all", "--anew", "--hidden", "--yes"]).await;
+    // so an operator is told to write everything again, under numbers that were never given
+    succeeds(&world, &["reindex", "annotation", "--all", "--rewrite", "--hidden", "--yes"]).await;
     succeeds(&world, &["sync", "annotation", "--drain"]).await;
     world.both_sides_agree().await;
     assert_eq!(world.jobs().await, 0);
@@ -230,6 +231,7 @@ async fn a_restore_that_lost_commits_is_overtaken_and_no_number_is_given_twice()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "long: make test-long"]
 async fn a_standby_is_refused_and_a_switched_timeline_raises_the_sequence_once() {
     let server = Server::start().await;
     let world = World::with(Layout { postgres: Some(server.url.clone()), tick: EVERY_SECOND, ..Layout::default() }).await;
@@ -272,8 +274,8 @@ async fn a_standby_is_refused_and_a_switched_timeline_raises_the_sequence_once()
     assert_eq!(worker.said("commits may be lost"), 1, "{}", worker.log());
     assert_eq!(worker.said(SENTENCE), 1, "{}", worker.log());
 
-    succeeds(&world, &["reindex", "annotation", "--all", "--anew", "--hidden", "--yes"]).await;
-    eventually("everything is written anew", async || world.jobs().await == 0).await;
+    succeeds(&world, &["reindex", "annotation", "--all", "--rewrite", "--hidden", "--yes"]).await;
+    eventually("everything is written again", async || world.jobs().await == 0).await;
     assert!(world.version("annotation", &key).await > Some(before + (1 << 40)));
     world.both_sides_agree().await;
     assert_eq!(dead(&world).await, Vec::<String>::new());
@@ -329,6 +331,7 @@ async fn a_sequence_that_is_raised_while_writers_draw_gives_no_number_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "long: make test-long"]
 async fn a_postgres_that_restarts_under_a_worker_and_direct_writers_loses_nothing() {
     let server = Server::start().await;
     let world = World::with(Layout { postgres: Some(server.url.clone()), tick: EVERY_SECOND, ..Layout::default() }).await;
@@ -394,6 +397,7 @@ async fn write(catchword: catchword::Catchword, over: Arc<AtomicBool>) -> usize 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "long: make test-long"]
 async fn a_document_of_150_mb_among_others_costs_the_worker_no_memory() {
     let world = World::with(Layout { tick: EVERY_SECOND, ..Layout::default() }).await;
     world

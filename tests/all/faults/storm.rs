@@ -79,7 +79,7 @@ async fn write(world: Arc<World>, mut random: StdRng, end: Instant) {
                 _ => "update document set title = 'renamed ' || clock_timestamp() where id = $2 and $1 is not null",
             };
             let done = sqlx::query(sql).bind(key).bind(random.random_range(1..=5_i64)).execute(&mut *transaction).await;
-            // two writers may deadlock: then one of them begins anew, as any application would
+            // two writers may deadlock: then one of them begins again, as any application would
             if done.is_err() {
                 failed = true;
                 break;

@@ -78,7 +78,7 @@ async fn check_judges_what_the_alarms_judge() {
         (
             "insert into catchword.journal (what, detail) values ('raise', 'another server or timeline: 1/1, was 2/2')".into(),
             "unwell CatchwordServerSwitched annotation",
-            "catchword reindex annotation --all --anew --hidden --yes",
+            "catchword reindex annotation --all --rewrite --hidden --yes",
         ),
         (format!("{seen} now(), 'annotation', 1, 50, 10)"), "unwell CatchwordFreshnessBurnFast annotation", "catchword status"),
         (
@@ -157,14 +157,14 @@ async fn changes_that_the_loop_saw_late_burn_the_objective() {
 async fn an_index_that_is_ahead_and_a_server_that_switched_are_answered_by_what_check_says() {
     let world = World::new().await;
     world.sql(WORKER).await;
-    world.sql("insert into catchword.journal (what, detail) values ('raise', 'the server was started anew')").await;
+    world.sql("insert into catchword.journal (what, detail) values ('raise', 'the server was started again')").await;
     world.is_well().await;
     world.sql("insert into catchword.journal (what, detail) values ('raise', 'the sequence went back: 2, was 9')").await;
     let (_, bad, _) = world.check().await;
     assert_eq!(bad, ["unwell CatchwordServerSwitched annotation", "unwell CatchwordServerSwitched bystander"]);
     world.annotate("acct:a", "x").await;
     for name in ["annotation", "bystander"] {
-        let (code, _, err) = world.run(&["reindex", name, "--all", "--anew", "--hidden", "--yes"]).await;
+        let (code, _, err) = world.run(&["reindex", name, "--all", "--rewrite", "--hidden", "--yes"]).await;
         assert_eq!(code, 0, "{err}");
     }
     world.is_well().await;
@@ -231,7 +231,7 @@ async fn a_view_or_a_label_that_changed_since_documents_were_built_is_a_warning(
     world.in_step("acct:a", "x").await;
     let view = "create or replace view annotation_document as select id as key, catchword_revision as revision,";
     let reindex = async || {
-        let (code, _, err) = world.run(&["reindex", "annotation", "--all", "--anew", "--yes"]).await;
+        let (code, _, err) = world.run(&["reindex", "annotation", "--all", "--rewrite", "--yes"]).await;
         assert_eq!(code, 0, "{err}");
         world.is_well().await;
     };
@@ -245,7 +245,7 @@ async fn a_view_or_a_label_that_changed_since_documents_were_built_is_a_warning(
         let (code, bad, report) = world.check().await;
         assert_eq!((code, bad), (0, vec!["warning CatchwordAuditDrift annotation".into()]), "{change}: {report}");
         let (_, words, _) = world.run(&["check"]).await;
-        let line = "warning  CatchwordAuditDrift annotation: the view or touches changed since the documents were built; catchword reindex annotation --all --anew";
+        let line = "warning  CatchwordAuditDrift annotation: the view or touches changed since the documents were built; catchword reindex annotation --all --rewrite";
         assert!(
             words.starts_with("well, with a warning: CatchwordAuditDrift annotation\n") && words.lines().any(|said| said == line),
             "{words}"

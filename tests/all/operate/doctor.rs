@@ -249,7 +249,7 @@ async fn what_is_wrong_in_elasticsearch_is_told_with_what_helps() {
         (
             r#"PUT /BYSTANDER/_settings {"index.default_pipeline":"stamp"}"#,
             "pipelines",
-            "catchword reindex --all --anew",
+            "catchword reindex --all --rewrite",
             r#"PUT /BYSTANDER/_settings {"index.default_pipeline":"_none"}"#,
         ),
         (

@@ -142,7 +142,7 @@ async fn a_new_floor_waits_for_open_writers_and_makes_everything_stale() {
     sqlx::query("update annotation set text = 'changed' where id = $1::text::uuid").bind(&open).execute(&mut *writer).await.unwrap();
     let reindex = tokio::spawn({
         let pool = world.pool.clone();
-        async move { sqlx::query_scalar::<_, i64>("select catchword.reindex('annotation', p_anew => true)").fetch_one(&pool).await.unwrap() }
+        async move { sqlx::query_scalar::<_, i64>("select catchword.reindex('annotation', p_rewrite => true)").fetch_one(&pool).await.unwrap() }
     });
     crate::common::eventually("the floor waits for the writer", async || {
         world.one::<i64>("select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").await == 1

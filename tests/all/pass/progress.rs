@@ -205,6 +205,32 @@ async fn a_touch_that_another_one_carries_out_is_no_trouble_any_more() {
     eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
 }
 
+/// It is refused alone, as a document would be: its collection is served, and so it is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_touch_that_is_refused_blocks_nothing_and_can_be_buried() {
+    let world = World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await;
+    let worker = start(&world).await;
+    eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
+    world.sql("select catchword.touch_later('annotation', 'no_such_column', '7')").await;
+    eventually("it is refused and told", async || worker.lines().iter().any(|line| line.contains("changes of related tables wait"))).await;
+    let key = world.annotate("acct:a", "x").await;
+    eventually("others are worked on", async || world.found("annotation").await.contains(&key)).await;
+    let now: String = world.one("select clock_timestamp()::text").await;
+    eventually("a heartbeat later", async || world.one::<bool>(&format!("select bool_or(seen_at > '{now}') from catchword.worker")).await)
+        .await;
+    assert_eq!(worker.get(&world, "/readyz").await.0, 200);
+    let (_, said, _) = world.run(&["check"]).await;
+    assert!(!said.contains("CatchwordCollectionBlocked"), "{said}");
+    let (_, said, _) = world.run(&["status"]).await;
+    assert!(!said.contains("blocked"), "{said}");
+
+    let bury = ["dead", "bury", "annotation", "no_such_column=7", "--why", "a typing error", "--yes"];
+    let (code, said, errors) = world.run(&bury).await;
+    assert!(code == 0 && said.contains("buried: 1 of annotation no_such_column=7"), "{said}{errors}");
+    assert_eq!(world.all::<String>("select name || ' ' || reason from catchword.dead_job").await, ["touch by_hand"]);
+    assert_eq!(world.run(&bury).await.0, 1, "it has no job any more");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_told_of_a_standstill_where_there_is_none() {
     let world = World::new().await;

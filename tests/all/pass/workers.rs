@@ -32,6 +32,27 @@ async fn a_plain_insert_is_found_by_search_within_three_seconds_of_a_tick_every_
     world.noise_is_untouched().await;
 }
 
+/// The other collections have work in each pass, and what is wrong with this one is news but once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_that_is_not_served_is_logged_when_that_begins_and_when_it_ends() {
+    let world = World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await;
+    let worker = start(&world).await;
+    let told = |text: &str| worker.lines().iter().filter(|line| line.contains(text)).count();
+    // it is still in the file
+    let (code, said, errors) = world.run(&["detach", "bystander", "--yes"]).await;
+    assert_eq!(code, 0, "{said}{errors}");
+    eventually("it is told", async || told("not served: collection bystander is not attached") == 1).await;
+    for passes in 1..=3 {
+        let before = told("settled");
+        world.annotate("acct:a", &format!("pass {passes}")).await;
+        eventually("the other one is worked on", async || told("settled") > before && world.jobs().await == 0).await;
+    }
+    assert_eq!((told("is not attached"), told("blocked")), (1, 0), "{:?}", worker.lines());
+    let (code, said, errors) = world.run(&["migrate"]).await;
+    assert_eq!(code, 0, "{said}{errors}");
+    eventually("it is over", async || told("served again") == 1).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_ends_it_with_exit_code_0_and_its_row_goes() {
     let world = World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await;

@@ -9,8 +9,9 @@ pub mod undone;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use sqlx::Connection;
 
-use crate::common::World;
+use crate::common::{World, eventually};
 
 const KEEP: &[&str] = &["rebuild", "annotation"];
 const AT_ONCE: &[&str] = &["rebuild", "annotation", "--keep", "0s", "--yes"];
@@ -101,6 +102,43 @@ async fn readers_are_held_while_the_alias_moves() {
     assert_eq!(held, "-1", "{said}");
     assert_eq!(world.settings("annotation-000001").await["index.refresh_interval"], before);
     assert_eq!(world.found("annotation").await, [key]);
+}
+
+/// A write that the new index does not answer in time is the loop's, and readers have theirs at once: the alias waits for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_readers_find_is_in_the_new_index_before_the_alias_moves() {
+    let world = World::gated().await;
+    let before = world.in_step("acct:a", "before").await;
+    let gate = world.gate.as_ref().unwrap();
+    gate.hold("annotation-000002/_refresh");
+    let written = async {
+        // it is filled, and not yet verified
+        gate.holds_something().await;
+        let key = world.annotate("acct:a", "in the old index alone").await;
+        let body: Value = world.one(&format!("select body::jsonb from annotation_document where key = '{key}'")).await;
+        assert_eq!(world.put("annotation", &key, world.revision(&key).await, body).await, 201);
+        gate.pass();
+        key
+    };
+    let (said, key) = tokio::join!(world.rebuilt(KEEP), written);
+    let mut both = [before, key];
+    both.sort();
+    assert_eq!(world.found("annotation").await, both, "{said}");
+    world.settle_and_compare().await;
+}
+
+/// A killed command has its lock until Postgres notices, and whoever repeats the command need not know.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_that_is_held_for_a_moment_is_waited_for() {
+    let world = World::new().await;
+    let mut killed = sqlx::PgConnection::connect(&world.database_url).await.unwrap();
+    sqlx::query("select pg_advisory_lock(hashtextextended('catchword.rebuild annotation', 0))").execute(&mut killed).await.unwrap();
+    let noticed = async {
+        let asks = "select count(*) from pg_stat_activity where datname = current_database() and query like 'select pg_try_advisory_lock%'";
+        eventually("it asks for the lock", async || world.one::<i64>(asks).await > 0).await;
+        killed.close().await.unwrap();
+    };
+    tokio::join!(world.rebuilt(KEEP), noticed);
 }
 
 impl World {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
@@ -13,6 +14,7 @@ use crate::common::World;
 
 pub struct Readers {
     over: CancellationToken,
+    searches: Arc<AtomicU64>,
     searching: JoinHandle<u64>,
 }
 
@@ -20,8 +22,14 @@ impl Readers {
     /// Searches through the alias until it is told to end. Each search is answered; what was found once is found again unless its row is
     /// gone; and what is gone never comes back.
     pub fn start(world: &Arc<World>) -> Readers {
-        let over = CancellationToken::new();
-        Readers { searching: tokio::spawn(search(world.clone(), over.clone())), over }
+        let (over, searches) = (CancellationToken::new(), Arc::<AtomicU64>::default());
+        Readers { searching: tokio::spawn(search(world.clone(), over.clone(), searches.clone())), over, searches }
+    }
+
+    /// How many searches there were so far. One that found something wrong is told now, not when the test is over.
+    pub fn searches(&self) -> u64 {
+        assert!(!self.searching.is_finished(), "the readers have ended");
+        self.searches.load(Ordering::Relaxed)
     }
 
     /// Ends it; returns how many searches there were.
@@ -31,7 +39,7 @@ impl Readers {
     }
 }
 
-async fn search(world: Arc<World>, over: CancellationToken) -> u64 {
+async fn search(world: Arc<World>, over: CancellationToken, counted: Arc<AtomicU64>) -> u64 {
     let (mut seen, mut gone, mut searches) = (BTreeSet::new(), BTreeSet::new(), 0);
     while !over.is_cancelled() {
         let now = visible(&world).await;
@@ -47,6 +55,7 @@ async fn search(world: Arc<World>, over: CancellationToken) -> u64 {
         assert!(back.is_empty(), "{back:?} came back after their delete");
         seen = now;
         searches += 1;
+        counted.store(searches, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     searches

@@ -63,7 +63,7 @@ async fn an_alias_that_leads_to_what_nobody_keeps_in_step_is_told_and_moved_back
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_index_is_made_anew_under_its_own_name() {
+async fn a_deleted_index_is_made_again_under_its_own_name() {
     let (world, key) = World::rebuilt_once().await;
     let index = format!("{}annotation-000002", world.prefix);
     assert_eq!(world.http("DELETE", &format!("/{index}"), None).await.0, 200);
@@ -127,7 +127,7 @@ async fn what_the_new_index_refuses_keeps_it_out_however_many_letters_there_were
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_view_that_changes_while_the_new_index_is_filled_is_refused_until_all_is_written_anew() {
+async fn a_view_that_changes_while_the_new_index_is_filled_is_refused_until_all_is_written_again() {
     let world = World::new().await;
     let key = world.in_step("acct:a", "x").await;
     // as if it had been killed when the filling was done
@@ -146,9 +146,9 @@ async fn a_view_that_changes_while_the_new_index_is_filled_is_refused_until_all_
     world.sql("create trigger change_view before update on catchword.rebuild for each row execute function change_view()").await;
     let (code, said, errors) = world.run(AT_ONCE).await;
     assert_eq!(code, 2, "{said}{errors}");
-    assert!(errors.contains("the view changed while") && errors.contains("reindex annotation --all --anew"), "{errors}");
+    assert!(errors.contains("the view changed while") && errors.contains("reindex annotation --all --rewrite"), "{errors}");
     world.sql("drop trigger change_view on catchword.rebuild").await;
-    let (code, said, errors) = world.run(&["reindex", "annotation", "--all", "--anew", "--yes"]).await;
+    let (code, said, errors) = world.run(&["reindex", "annotation", "--all", "--rewrite", "--yes"]).await;
     assert_eq!(code, 0, "{said}{errors}");
     world.rebuilt(AT_ONCE).await;
     world.catchword.drain("test", &["annotation"]).await.unwrap();

@@ -76,15 +76,15 @@ async fn two_bulk_reindexes_take_turns_one_by_one_whatever_their_sizes() {
 async fn a_touched_part_keeps_its_places_over_all_its_chunks() {
     let world = World::new().await;
     world.write_down("acct:many", 8_000).await;
-    world.write_down("acct:anew", 6_000).await;
+    world.write_down("acct:again", 6_000).await;
     world.reindexed(&["annotation", "--user", "acct:many"]).await;
-    world.reindexed(&["annotation", "--user", "acct:anew", "--anew"]).await;
+    world.reindexed(&["annotation", "--user", "acct:again", "--rewrite"]).await;
 
-    let anew: Vec<bool> = world
-        .all("select a.userid = 'acct:anew' from catchword.job j join annotation a on a.id::text = j.key where collection = 'annotation' order by priority, enqueued_at, j.id")
+    let rewrite: Vec<bool> = world
+        .all("select a.userid = 'acct:again' from catchword.job j join annotation a on a.id::text = j.key where collection = 'annotation' order by priority, enqueued_at, j.id")
         .await;
-    assert_eq!(anew.len(), 14_000);
-    let early = anew[..2_000].iter().filter(|anew| **anew).count();
+    assert_eq!(rewrite.len(), 14_000);
+    let early = rewrite[..2_000].iter().filter(|rewrite| **rewrite).count();
     assert!((900..=1_100).contains(&early), "{early} of the first 2,000");
     let priorities: Vec<i32> = world.all("select distinct priority from catchword.job where collection = 'annotation'").await;
     assert_eq!(priorities, [100], "a part that is touched is a part, also in its small last chunk");
@@ -199,7 +199,7 @@ async fn a_dry_run_schedules_nothing_and_raises_no_floor() {
     let world = World::new().await;
     world.write_down("acct:a", 7).await;
     let floor: i64 = world.one("select floor from catchword.collection where name = 'annotation'").await;
-    let said = world.reindexed(&["annotation", "--all", "--anew", "--dry-run"]).await;
+    let said = world.reindexed(&["annotation", "--all", "--rewrite", "--dry-run"]).await;
     assert_eq!(said, "7 keys match --all of annotation; nothing was scheduled\n");
     let json = world.reindexed(&["annotation", "--user", "acct:a", "--dry-run", "--json"]).await;
     assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap()["would_schedule"], 7);
@@ -209,7 +209,7 @@ async fn a_dry_run_schedules_nothing_and_raises_no_floor() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_agrees_is_settled_by_a_reindex_and_written_by_one_that_is_anew() {
+async fn what_agrees_is_settled_by_a_reindex_and_written_by_one_that_rewrites() {
     let world = World::new().await;
     let (mine, other) = (world.in_step("acct:a", "one").await, world.in_step("acct:b", "two").await);
     let before = (world.version("annotation", &mine).await, world.version("annotation", &other).await);
@@ -219,13 +219,13 @@ async fn what_agrees_is_settled_by_a_reindex_and_written_by_one_that_is_anew() {
     assert_eq!((outcome.written, outcome.settled), (0, 1), "{outcome}");
     assert_eq!(world.version("annotation", &mine).await, before.0);
 
-    world.reindexed(&["annotation", "--user", "acct:a", "--anew"]).await;
+    world.reindexed(&["annotation", "--user", "acct:a", "--rewrite"]).await;
     let outcome = world.catchword.drain("test", &["annotation"]).await.unwrap();
     assert_eq!((outcome.written, outcome.settled), (1, 1), "{outcome}");
     assert!(world.version("annotation", &mine).await > before.0);
     assert_eq!(world.version("annotation", &other).await, before.1, "another user's are left alone");
 
-    world.reindexed(&["annotation", "--all", "--anew", "--yes"]).await;
+    world.reindexed(&["annotation", "--all", "--rewrite", "--yes"]).await;
     let outcome = world.catchword.drain("test", &["annotation"]).await.unwrap();
     assert_eq!((outcome.written, outcome.settled), (2, 2), "{outcome}");
     let floor: i64 = world.one("select floor from catchword.collection where name = 'annotation'").await;
@@ -257,7 +257,7 @@ async fn hidden_rows_and_keys_without_a_row_are_taken_when_asked_for() {
     assert_eq!(world.jobs().await, 7, "as Postgres writes them, whatever was typed");
     assert_eq!(world.one::<i64>(&format!("select count(*) from catchword.job where key = '{hidden}'")).await, 2);
     // touching skips what has no row; its absence is still looked at
-    world.reindexed(&["annotation", "--ids", &both, "--hidden", "--anew"]).await;
+    world.reindexed(&["annotation", "--ids", &both, "--hidden", "--rewrite"]).await;
     assert_eq!(world.one::<i64>(&format!("select count(*) from catchword.job where key = '{never}'")).await, 2);
     assert_eq!(world.jobs().await, 9);
 }
@@ -386,7 +386,7 @@ async fn the_scripts_for_psql_schedule_the_same() {
         ("between", &[("from", "2026-01-02"), ("to", "2026-01-02 00:00:01")], 3),
         ("ids", &[("ids", &key)], 1),
         ("all", &[], 3),
-        ("user", &[("user", "acct:a"), ("anew", "true")], 3),
+        ("user", &[("user", "acct:a"), ("rewrite", "true")], 3),
     ] {
         world.sql("delete from catchword.job where collection = 'annotation'").await;
         let (code, out, err) = psql(&world, script, variables).await;

@@ -26,6 +26,14 @@ async fn an_entry_that_cannot_be_followed_is_refused_and_leaves_nothing() {
         ("tag", "", "1 + 1", "tag_id", "", "value of the related table tag is the same for all its rows"),
         ("tag", "", "twice", "tags", "", "tag.twice is computed when it is read, and a trigger cannot see it"),
         ("tag", "id", "", "born", "", "public.note.born is of type date, and what tag is found by is of type bigint: they are never equal"),
+        (
+            "tag",
+            "name",
+            "",
+            "tag_id",
+            "",
+            "public.note.tag_id is of type bigint, and what tag is found by is of type text: a text that is none could not be followed; convert the value: value = \"…::bigint\"",
+        ),
         ("tag", "id name", "", "tag_id tags", "", "a touch of tag has an array in a list of columns"),
         ("tag", "id name", "", "tag_id", "", "a touch of tag has 2 of column and 1 of row_column"),
         (
@@ -118,14 +126,14 @@ async fn an_entry_more_asks_for_a_reindex_until_it_was_run() {
     std::fs::write(&path, text.replace("unwatched = [\"tag\"]", touches)).unwrap();
 
     let (code, said, errors) = world.run(&["migrate"]).await;
-    let due = "the view or touches changed since the documents were built: catchword reindex note --all --anew";
+    let due = "the view or touches changed since the documents were built: catchword reindex note --all --rewrite";
     assert!(code == 0 && said.contains("triggers replaced") && said.contains(due), "{said}{errors}");
     assert_eq!(world.one::<i64>("select floor from catchword.collection where name = 'note'").await, floor);
     assert!(world.run(&["status"]).await.1.contains(due));
     assert!(world.run(&["migrate"]).await.1.contains(due), "until it was run");
     world.run(&["reindex", "note", "--all", "--yes"]).await;
     assert!(world.run(&["status"]).await.1.contains(due), "without new numbers nothing was written again");
-    let (code, said, errors) = world.run(&["reindex", "note", "--all", "--anew", "--yes"]).await;
+    let (code, said, errors) = world.run(&["reindex", "note", "--all", "--rewrite", "--yes"]).await;
     assert_eq!(code, 0, "{said}{errors}");
     assert!(!world.run(&["status"]).await.1.contains(due));
     settle(&world).await;

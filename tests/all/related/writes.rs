@@ -43,14 +43,14 @@ async fn an_expression_that_fails_fails_no_write_and_is_seen() {
     assert_eq!(
         dead,
         [
-            "refused: a change of public.part could not be followed (insert: division by zero), so documents may be old that show it: correct touches or the row, then run: catchword reindex note --all --anew"
+            "refused: a change of public.part could not be followed (insert: division by zero), so documents may be old that show it: correct touches or the row, then run: catchword reindex note --all --rewrite"
         ]
     );
     let (code, said, _) = world.run(&["status"]).await;
     assert!(code == 1 && said.contains("dead"), "{said}");
     // what it says helps
     world.sql("delete from part where id = 3; delete from catchword.job").await;
-    world.run(&["reindex", "note", "--all", "--anew", "--yes"]).await;
+    world.run(&["reindex", "note", "--all", "--rewrite", "--yes"]).await;
     settle(&world).await;
 }
 
@@ -78,7 +78,7 @@ async fn a_touch_whose_entry_is_gone_is_refused_with_a_sentence() {
     let error: String = world.one("select last_error from catchword.job where collection = 'note'").await;
     assert_eq!(
         error,
-        "the entry of touches that this change belongs to is gone, so documents may be old that show it: run: catchword reindex note --all --anew"
+        "the entry of touches that this change belongs to is gone, so documents may be old that show it: run: catchword reindex note --all --rewrite"
     );
 }
 

@@ -100,7 +100,7 @@ async fn a_trigger_that_sets_updated_at_is_shown_and_not_moved_by_us() {
     world.sql("insert into note (id, text) select i, 'x' from generate_series(1, 5) i; update note set text = 'y' where id <= 3").await;
     is_well(&world).await;
     let before: String = world.one("select string_agg(updated_at::text || version, ',' order by id) from note").await;
-    world.sql("select catchword.reindex('note', p_anew => true); select catchword.touch('note', '{1,2}')").await;
+    world.sql("select catchword.reindex('note', p_rewrite => true); select catchword.touch('note', '{1,2}')").await;
     is_well(&world).await;
     assert_eq!(world.one::<String>("select string_agg(updated_at::text || version, ',' order by id) from note").await, before);
 }
@@ -122,7 +122,7 @@ async fn a_log_of_changes_has_the_lines_that_it_has_without_us() {
         )
         .await;
     is_well(&world).await;
-    world.sql("select catchword.reindex('note', p_anew => true); select catchword.touch('note', '{1}')").await;
+    world.sql("select catchword.reindex('note', p_rewrite => true); select catchword.touch('note', '{1}')").await;
     is_well(&world).await;
     let lines: Vec<String> =
         world.all("select op || coalesce(was ->> 'text', '') || coalesce(is_now ->> 'text', '') from history order by id").await;
@@ -141,7 +141,7 @@ async fn triggers_with_names_without_a_schema_find_what_they_found() {
     )
     .await;
     world.sql("set search_path = app, public; insert into note (id, text) values (1, 'a'), (2, 'b'); update note set text = 'c' where id = 2; delete from note where id = 1; reset search_path").await;
-    world.sql("select catchword.reindex('note', p_anew => true)").await;
+    world.sql("select catchword.reindex('note', p_rewrite => true)").await;
     is_well(&world).await;
     assert_eq!(text(&world, "2").await, "c 3");
 }

@@ -85,8 +85,8 @@ async fn documents_are_kept_in_step_under_ids_of_their_own() {
         &["doctor"][..],
         &["audit", "page", "--content"],
         &["explain", "page", &keys[0]],
-        &["reindex", "page", "--ids", &id, "--anew", "--yes"],
-        &["reindex", "page", "--all", "--hidden", "--anew", "--yes"],
+        &["reindex", "page", "--ids", &id, "--rewrite", "--yes"],
+        &["reindex", "page", "--all", "--hidden", "--rewrite", "--yes"],
         &["sync", "--drain"],
         &["rebuild", "page", "--keep", "0s", "--yes"],
         &["migrate"],
@@ -154,7 +154,12 @@ async fn an_id_that_cannot_be_taken_harms_nobody() {
     let open: Vec<String> =
         world.all("select key || ' ' || attempts || ' ' || coalesce(last_error, '') from catchword.job order by key").await;
     assert_eq!(dead.len(), 5, "{dead:?} {open:?}");
-    assert!(dead[0].starts_with("4 ") && dead[0].contains("its id one is that of the key 1 already"), "{dead:?}");
+    assert!(dead[0].starts_with("4 ") && dead[0].contains("its id \"one\" is that of the key \"1\" already"), "{dead:?}");
+    for (key, why) in [("4", "its id \"one\" is that of the key \"1\" already"), ("5", "the view's id is null")] {
+        let (code, said, _) = world.run(&["explain", "name", key]).await;
+        assert!(code == 1 && said.contains(&format!("  document id    refused: {why}\n")), "{said}");
+        assert!(said.contains("because its id is refused") && !said.contains("catchword-key"), "{said}");
+    }
     assert_eq!(world.found("name").await, ["3", "nine", "one", "x"]);
     assert_eq!(world.source("name", "one").await.unwrap()["text"], "first");
 

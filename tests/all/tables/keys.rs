@@ -78,7 +78,7 @@ async fn a_key_of_each_type_goes_the_whole_way() {
         assert_eq!(world.found(&table).await, [*stored], "{name}");
         let said = well(&world, &["explain", &table, first]).await;
         assert!(said.starts_with(&format!("{table} {stored}\n")), "{said}");
-        well(&world, &["reindex", &table, "--ids", first, "--anew", "--yes"]).await;
+        well(&world, &["reindex", &table, "--ids", first, "--rewrite", "--yes"]).await;
         well(&world, &["reindex", &table, "--all", "--hidden", "--yes"]).await;
     }
     drained(&world).await;
@@ -201,9 +201,9 @@ async fn a_key_of_several_columns_goes_the_whole_way() {
         &["status"],
         &["audit", "note", "--content"],
         &["explain", "note", " 1/a%2Fb/2026-1-31"],
-        &["reindex", "note", "--ids", "1/a/2026-01-31", "7/x%2Fy/2026-01-01", "--anew", "--yes"],
+        &["reindex", "note", "--ids", "1/a/2026-01-31", "7/x%2Fy/2026-01-01", "--rewrite", "--yes"],
         &["reindex", "note", "--tenant", "1", "--yes"],
-        &["reindex", "note", "--all", "--hidden", "--anew", "--yes"],
+        &["reindex", "note", "--all", "--hidden", "--rewrite", "--yes"],
         &["sync", "--drain"],
         &["rebuild", "note", "--keep", "0s", "--yes"],
         &["migrate"],

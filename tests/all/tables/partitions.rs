@@ -135,7 +135,7 @@ async fn every_kind_of_write_to_every_kind_of_partition_reaches_the_index() {
         // nothing was missed by the triggers: an audit finds nothing
         let (code, said, errors) = world.run(&["audit", name, "--content"]).await;
         assert_eq!(code, 0, "{said}{errors}");
-        world.sql(&format!("select catchword.reindex('{name}', p_anew => true); select catchword.raise_floor('{name}')")).await;
+        world.sql(&format!("select catchword.reindex('{name}', p_rewrite => true); select catchword.raise_floor('{name}')")).await;
         drain(&world, name).await;
         agree(&world, name).await;
         // through a partition, and then through the table
@@ -414,4 +414,39 @@ async fn the_recipe_for_partitions_works() {
     noted_and_audited(&world, "measure").await.unwrap();
     world.agree_on(truth).await;
     assert_eq!(world.found("measure").await.len(), 20);
+}
+
+/// Each row shows its replies, which may be in a partition that comes with them.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_partition_brought_is_not_blamed_on_somebody_else() {
+    let world = World::with(Layout {
+        sql: "create table thread (id bigint primary key, parent bigint, catchword_revision bigint) partition by range (id);
+              comment on column thread.catchword_revision is 'catchword: revision';
+              create table thread_a partition of thread for values from (0) to (100);
+              create index on thread (parent);
+              create view thread_document as select id as key, catchword_revision as revision,
+                json_build_object('text', (select count(*)::text from thread r where r.parent = t.id)) as body from thread t"
+            .into(),
+        more: "[[collection]]\nname = \"thread\"\ntable = \"thread\"\nkey = \"id\"\nview = \"thread_document\"\nmapping = \"bystander.json\"\ndelay = \"0s\"\n\
+               touches = [{ table = \"thread\", column = \"parent\", row_column = \"id\" }]\n"
+            .into(),
+        ..Layout::default()
+    })
+    .await;
+    world.sql("insert into thread (id) values (1)").await;
+    drain(&world, "thread").await;
+    world
+        .sql(
+            "create table thread_b (like thread); insert into thread_b (id, parent) values (101, 1);
+             alter table thread attach partition thread_b for values from (100) to (200);
+             select catchword.note_partitions('thread')",
+        )
+        .await;
+    let (code, said, errors) = world.run(&["audit", "thread", "--content"]).await;
+    assert!(code == 1 && said.contains("likely cause") && said.contains("partitions of the table came or went"), "{said}{errors}");
+    assert!(!said.contains("somebody else"), "{said}");
+    let (_, said, _) = world.run(&["explain", "thread", "1"]).await;
+    assert!(said.contains("partitions of the table came or went"), "{said}");
+    noted_and_audited(&world, "thread").await;
+    world.sides_agree("thread").await;
 }

@@ -132,9 +132,9 @@ async fn a_table_in_many_schemas_is_one_collection() {
         &["status"],
         &["audit", "note", "--content"],
         &["explain", "note", "tenant_b/2"],
-        &["reindex", "note", "--ids", "tenant_a/1", "tenant_b/1", "--anew", "--yes"],
+        &["reindex", "note", "--ids", "tenant_a/1", "tenant_b/1", "--rewrite", "--yes"],
         &["reindex", "note", "--author", "2", "--yes"],
-        &["reindex", "note", "--all", "--hidden", "--anew", "--yes"],
+        &["reindex", "note", "--all", "--hidden", "--rewrite", "--yes"],
         &["sync", "--drain"],
         &["rebuild", "note", "--keep", "0s", "--yes"],
         &["migrate"],
@@ -265,7 +265,7 @@ async fn one_schema_that_cannot_be_served_holds_up_nobody_else() {
 
         world.sql(&mended).await;
         well(&world, &["migrate"]).await;
-        well(&world, &["reindex", "note", "--schema", "tenant_b", "--anew", "--yes"]).await;
+        well(&world, &["reindex", "note", "--schema", "tenant_b", "--rewrite", "--yes"]).await;
         drained(&world).await;
         agree(&world, &schemas).await;
     }

@@ -192,7 +192,7 @@ impl Simulation {
             74..90 => self.deliver(),
             90..93 if self.faults => self.crash(),
             93..94 if self.faults => self.fail_over(),
-            94..96 if self.faults => self.anew(),
+            94..96 if self.faults => self.rewrite(),
             96..98 if self.faults => self.meddle(),
             _ => {}
         }
@@ -464,7 +464,7 @@ impl Simulation {
     fn expand(&mut self, id: i64, demand: Demand, n: usize) {
         if demand == Demand::Failed {
             // it is refused until somebody reads it and does what it says: everything is written again
-            if self.everything_anew() {
+            if self.everything_again() {
                 self.postgres.now.jobs.retain(|job| job.id != id);
             }
             return;
@@ -664,22 +664,22 @@ impl Simulation {
         self.elastic.documents.insert(message.key, (version, Body::Document(content)));
     }
 
-    /// The view changes, and `reindex --all --anew`.
-    fn anew(&mut self) {
-        if self.everything_anew() {
+    /// The view changes, and `reindex --all --rewrite`.
+    fn rewrite(&mut self) {
+        if self.everything_again() {
             self.say("the view changed before that".into());
             self.postgres.now.view += 1;
         }
     }
 
     /// A new floor, and a job for every key. False: it waits for open writers.
-    fn everything_anew(&mut self) -> bool {
+    fn everything_again(&mut self) -> bool {
         let open = self.writers.iter().any(|w| !matches!(w, Writer::Idle | Writer::Direct { .. } | Writer::Renaming { .. }));
         if open && self.on(Rule::FloorUnderLock) {
             return false;
         }
         self.postgres.now.floor = self.postgres.draw(WORKER_SESSION + 50);
-        self.say(format!("everything anew, floor {}", self.postgres.now.floor));
+        self.say(format!("everything again, floor {}", self.postgres.now.floor));
         let keys: Vec<Key> = self.postgres.now.rows.keys().copied().collect();
         for key in keys {
             self.postgres.schedule(Demand::Index(key));
