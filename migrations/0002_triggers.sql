@@ -734,25 +734,14 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'emptied', quote_literal(format(
       'select array(select c.v from (select %s from %%I.%%I r%s) as c (v) where c.v is not null group by c.v)',
       replace(v.value, '%', '%%'), replace(v.elements, '%', '%%'))),
-<<<<<<< HEAD
     'touch_function', format('catchword.%I', owner || '_touch_' || p_n),
     'insert_trigger', seen_by || '_insert',
     'update_trigger', seen_by || '_update',
     'delete_trigger', seen_by || '_delete',
     'truncate_trigger', seen_by || '_truncate',
     'touch', format('''touch'', %L, %L || c.v, %s, %s, %s', split_part(p_collection, '$', 1),
-                    catchword.relation_of_touch(p_touch) || '=', p_names ->> 'live',
+                    catchword.relation_of_touch(p_touch) || '=', p_names ->> 'quick',
                     p_names ->> 'tag', p_names ->> 'traceparent'),
-=======
-    'touch_function', format('catchword.%I', p_collection || '_touch_' || p_n),
-    'insert_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_insert'),
-    'update_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_update'),
-    'delete_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_delete'),
-    'truncate_trigger', format('%I', 'catchword_' || p_collection || '_' || p_n || '_truncate'),
-    'touch', format('''touch'', %L, %L || c.v, %s, %s, %s', p_collection,
-                    coalesce('#' || (made ->> 'entry'), catchword.relation_of(p_touch ->> 'row_column')) || '=',
-                    p_names ->> 'quick', p_names ->> 'tag', p_names ->> 'traceparent'),
->>>>>>> quick
     'insert_matters', not p_touch ? 'foreign_key',
     'is_watched', p_touch ? 'watch',
     'join_by_hash', case when p_touch ? 'watch' then 'set enable_nestloop = off' else '' end,

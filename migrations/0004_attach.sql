@@ -645,7 +645,7 @@ comment on function catchword.complete_partitions is 'makes the triggers that Po
 create function catchword.attach_whole(
   p_collection text, p_table text, p_key name[], p_view text,
   p_revision text default 'catchword_revision', p_watch text[] default '{}', p_touches jsonb default '[]',
-  p_delay integer default 60, p_scopes jsonb default '{}', p_period text default null, p_unwatched text[] default '{}'
+  p_delay integer default 0, p_scopes jsonb default '{}', p_period text default null, p_unwatched text[] default '{}'
 ) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -753,14 +753,9 @@ comment on function catchword.forget_members
 create function catchword.attach(
   p_collection text, p_source regclass, p_key name[], p_view text,
   p_revision text default 'catchword_revision', p_watch text[] default '{}', p_touches jsonb default '[]',
-<<<<<<< HEAD
-  p_delay integer default 60, p_scopes jsonb default '{}', p_period text default null, p_unwatched text[] default '{}',
+  p_delay integer default 0, p_scopes jsonb default '{}', p_period text default null, p_unwatched text[] default '{}',
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path')),
   p_schema text default null
-=======
-  p_delay integer default 0, p_scopes jsonb default '{}', p_period text default null, p_unwatched text[] default '{}',
-  p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
->>>>>>> quick
 ) returns text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare

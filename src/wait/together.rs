@@ -94,7 +94,7 @@ impl<T: Send + Sync + 'static> UnderWay<T> {
 impl<T: Send + Sync + 'static> Drop for UnderWay<T> {
     fn drop(&mut self) {
         if !self.is_over {
-            // it panicked: whoever waits is told, and the next one begins anew
+            // it panicked: whoever waits is told, and the next one begins again
             self.together.with(&self.place, |here| {
                 here.under_way = false;
                 here.asking.clear();

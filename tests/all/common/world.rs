@@ -60,7 +60,8 @@ impl Default for Layout {
 impl Layout {
     /// Does it differ from the default in nothing that is attached or in an index, and is it on the servers that all tests share?
     fn is_plain(&self) -> bool {
-        let Layout { annotation, more, sql, tick: _, batch: _, shards, canary, gated: _, migrated, elasticsearch, postgres } = self;
+        let Layout { annotation, more, sql, tick: _, batch: _, shards, canary, gated: _, quick: _, migrated, elasticsearch, postgres } =
+            self;
         let added = !more.is_empty() || !sql.is_empty() || *canary;
         let own = shards.is_some() || elasticsearch.is_some() || postgres.is_some();
         *annotation == Layout::default().annotation && *migrated && !added && !own
