@@ -94,7 +94,7 @@ impl Look<'_> {
         let rows = sqlx::query(include_str!("view_columns.sql")).bind(view).fetch_all(connection).await?;
         let names = if let [_] = &config.key[..] { vec!["key"] } else { config.key.iter().map(String::as_str).collect() };
         // the schema is no column
-        let types = collection.key_type.names().into_iter().skip(usize::from(member.schema.is_some()));
+        let types = collection.key_type.names().iter().skip(usize::from(member.schema.is_some()));
         let keys = names.iter().zip(types).map(|(name, kind)| (*name, vec![kind.as_str()]));
         for (column, types) in keys.chain([("revision", vec!["bigint"]), ("body", vec!["json", "jsonb"])]) {
             let row = rows.iter().find(|row| row.try_get::<String, _>("name").is_ok_and(|name| name == column));
