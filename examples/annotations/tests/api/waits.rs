@@ -132,7 +132,7 @@ async fn a_repeated_request_gets_what_was_saved_and_another_annotation_under_its
     assert!(answers.iter().all(|answer| answer.body["id"] == answers[0].body["id"] && matches!(answer.status, 200 | 201)), "{answers:?}");
     assert_eq!(world.annotations().await - before, 5);
 
-    // a key is kept for a day, and then forgotten in passing; what was deleted meanwhile is not saved anew
+    // a key is kept for a day, and then forgotten in passing; what was deleted meanwhile is not saved again
     let id = first.body["id"].as_str().unwrap();
     world.send("DELETE", &format!("/api/annotations/{id}"), None).await;
     let deleted = world.post("/api/annotations", "k1", annotation(json!({ "text": "once", "tags": ["a"] }))).await;
