@@ -114,7 +114,9 @@ async fn commit_to_indexed(bench: &Bench, world: &World, quick: f64, rate: f64, 
         let what = format!("plain insert, commit → indexed, quick = {quick} ms, {at}, {name}");
         let limit = format!("{}: {waits} × quick + {puts} × {} raw `PUT`", ms(allowed(put)), ms(put));
         report.line(what, ms(ours), limit, ratio, Goal::AtMost(1.0));
-        if quick < 10.0 {
+        if quick < 10.0 && put > 0.005 {
+            report.note(format!("a raw `PUT` took {}, so {name} is not held to its absolute limit", ms(put)));
+        } else if quick < 10.0 {
             let most = if name == "p50" { 0.010 } else { 0.024 };
             let what = format!("the same, {name}, where a raw `PUT` takes 5 ms at most");
             report.line(what, ms(ours), ms(most), ours / most, Goal::AtMost(1.0));

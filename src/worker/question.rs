@@ -20,8 +20,8 @@ const NEAR_SHARE: u32 = 67;
 const FAR_SHARE: u32 = 200;
 /// What a question costs beside what the server measures: to be received, planned and answered.
 const ROUND_TRIP: Duration = Duration::from_micros(50);
-/// A new measurement counts for so little: one slow answer is an accident.
-const MEMORY: u32 = 32;
+/// So much may be overdrawn before it waits: one slow answer is an accident.
+const CREDIT: Duration = Duration::from_millis(20);
 
 /// The pace of the questions.
 #[derive(Debug)]
@@ -29,31 +29,36 @@ pub(super) struct Pace {
     every: Duration,
     /// When a quick job was last found.
     found: Instant,
-    near: Duration,
-    far: Duration,
-    /// When it last looked far back.
+    /// When it last asked, and what the usual questions took that was not waited for yet.
+    asked: Instant,
+    debt: Duration,
+    /// When it last looked far back, and how long that took.
     far_at: Option<Instant>,
+    far: Duration,
 }
 
 impl Pace {
     /// For a keeper that begins now, and is to ask so often.
     pub fn new(every: Duration, now: Instant) -> Pace {
-        Pace { every, found: now, near: ROUND_TRIP, far: ROUND_TRIP, far_at: None }
+        Pace { every, found: now, asked: now, debt: Duration::ZERO, far_at: None, far: ROUND_TRIP }
     }
 
     /// How far back the next question looks.
     pub fn reach(&self, now: Instant) -> Duration {
         let far_every = FAR_EVERY.max(self.far * FAR_SHARE);
         let far_is_due = self.far_at.is_none_or(|at| now.saturating_duration_since(at) >= far_every);
-        if far_is_due { FAR } else { NEAR.max(self.wait(now) * 2).min(FAR) }
+        if far_is_due { FAR } else { (NEAR + now.saturating_duration_since(self.asked)).min(FAR / 2) }
     }
 
     /// A question that looked so far back took so long, as the server measured it.
     pub fn asked(&mut self, reach: Duration, took: Duration, now: Instant) {
-        let average = if reach == FAR { &mut self.far } else { &mut self.near };
-        *average = *average * (MEMORY - 1) / MEMORY + (took + ROUND_TRIP) / MEMORY;
+        let took = took + ROUND_TRIP;
+        self.debt = self.debt.saturating_sub(now.saturating_duration_since(self.asked) / NEAR_SHARE);
+        self.asked = now;
         if reach == FAR {
-            self.far_at = Some(now);
+            (self.far_at, self.far) = (Some(now), took);
+        } else {
+            self.debt += took;
         }
     }
 
@@ -66,7 +71,7 @@ impl Pace {
     pub fn wait(&self, now: Instant) -> Duration {
         let is_busy = now.saturating_duration_since(self.found) < BUSY;
         let every = if is_busy { self.every } else { self.every.max(IDLE) };
-        every.max(self.near * NEAR_SHARE)
+        every.max(self.debt.saturating_sub(CREDIT) * NEAR_SHARE)
     }
 }
 
@@ -82,9 +87,9 @@ mod tests {
         while now < end {
             let reach = pace.reach(now);
             let took = if reach == FAR { far } else { near };
+            (asked, spent, now) = (asked + 1, spent + took, now + took);
             pace.asked(reach, took, now);
-            (asked, spent) = (asked + 1, spent + took);
-            now += took + pace.wait(now);
+            now += pace.wait(now);
         }
         (asked, spent.as_secs_f64() / long.as_secs_f64())
     }
@@ -105,7 +110,7 @@ mod tests {
         let (mut pace, now) = (Pace::new(EVERY, Instant::now()), Instant::now());
         assert_eq!(pace.reach(now), FAR, "whatever the keeper before it did not see");
         pace.asked(FAR, Duration::ZERO, now);
-        assert_eq!(pace.reach(now + EVERY), NEAR);
+        assert_eq!(pace.reach(now + EVERY), NEAR + EVERY, "and never less than since the last question");
         assert_eq!(pace.reach(now + FAR_EVERY), FAR);
     }
 
