@@ -176,6 +176,7 @@ async fn the_keys_of_the_json_are_stable() {
             "failing_touches",
             "indices",
             "name",
+            "not_shown",
             "oldest_bulk_seconds",
             "oldest_change_seconds",
             "oldest_due_seconds",
