@@ -281,6 +281,15 @@ $$;
 comment on function catchword.attached_members
   is 'the members of a collection as they are attached now, and what is to be said of all of them';
 
+create function catchword.each_once(p_lists jsonb) returns text[]
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select array(select named.name
+                 from jsonb_array_elements(p_lists) with ordinality as lists (list, n),
+                      jsonb_array_elements_text(lists.list) with ordinality as named (name, i)
+                group by named.name order by min(lists.n), min(named.i))
+$$;
+comment on function catchword.each_once is 'the names of several lists, each once, in their order';
+
 create function catchword.attached(
   p_names text[], p_tables text[], p_views text[], p_said jsonb[],
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
@@ -310,10 +319,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
          original.name is null
            and exists (select from catchword.rebuild b where b.collection = c.name and b.finished_at is null),
          (select i.id from catchword.installation i),
-         array(select distinct u
-                 from jsonb_array_elements(its.unwatched) as m, jsonb_array_elements_text(m) as u order by u),
-         array(select distinct u
-                 from jsonb_array_elements(its.unwatched_columns) as m, jsonb_array_elements_text(m) as u order by u),
+         catchword.each_once(its.unwatched),
+         catchword.each_once(its.unwatched_columns),
          original.name,
          c.broken_at is not null,
          c.search_alias,
