@@ -952,10 +952,10 @@ comment on function catchword.detach
 -- Whether everything that a collection rests on is still there. No row: all is well. Its parts come first.
 
 -- `type` is pg_trigger.tgtype: row 1, before 2, insert 4, delete 8, update 16, truncate 32.
-create function catchword.trigger_problems(p_collection text) returns table (problem text)
+create function catchword.trigger_problems(p_collection text) returns table (problem text, member text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
   with wanted as (
-    select c.source::oid as relation, catchword.trigger_name(c.name, t.what) as name, t.type,
+    select c.name as member, c.source::oid as relation, catchword.trigger_name(c.name, t.what) as name, t.type,
            format('catchword.%I', c.name || '_' || t.what) as function
       from catchword.members(p_collection) c,
            lateral (select catchword.is_partitioned(c.source)::integer) as r (for_each_row),
@@ -963,13 +963,13 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                            ('deleted', 8 + r.for_each_row), ('truncated', 34)) as t (what, type)
     union all
     -- one that is new gets it at the next tick
-    select split_part(known, ':', 1)::oid, catchword.trigger_name(c.name, 'truncated'), 34,
+    select c.name, split_part(known, ':', 1)::oid, catchword.trigger_name(c.name, 'truncated'), 34,
            format('catchword.%I', c.name || '_truncated')
       from catchword.members(p_collection) c, unnest(c.partitions) as known
      where split_part(known, ':', 1)::oid in (select t.relation from catchword.tree(c.source) t)
     union all
     -- of a partitioned table those of a row, and what Postgres made of them for its partitions
-    select to_regclass(touch.value ->> 'table')::oid,
+    select c.name, to_regclass(touch.value ->> 'table')::oid,
            format('catchword_%s_%s%s', split_part(c.name, '$', 1), touch.n, o.op),
            o.type + case when touch.value -> 'made' ? 'partitions' and o.type <> 34 then 1 else 0 end,
            format('catchword.%I', catchword.touch_owner(c.name, touch.value) || '_touch_' || touch.n)
@@ -979,7 +979,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   select case when r.oid is null then format('a table that trigger %s belongs to is gone', w.name)
               when t.oid is null then format('trigger %s on %s is missing', w.name, r.oid::regclass)
               when t.tgenabled not in ('O', 'A') then format('trigger %s on %s is disabled', w.name, r.oid::regclass)
-              else format('trigger %s on %s is not the one that catchword made', w.name, r.oid::regclass) end
+              else format('trigger %s on %s is not the one that catchword made', w.name, r.oid::regclass) end,
+         w.member
     from wanted w
     left join pg_class r on r.oid = w.relation
     left join pg_trigger t on t.tgrelid = w.relation and t.tgname = w.name and not t.tgisinternal
@@ -987,32 +988,33 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
       or t.tgfoid is distinct from to_regprocedure(w.function || '()')::oid or t.tgtype <> w.type
       or t.tgqual is not null or cardinality(t.tgattr::smallint[]) > 0
   union all
-  select format('trigger %I on %s is disabled', t.tgname, t.tgrelid::regclass)
+  select format('trigger %I on %s is disabled', t.tgname, t.tgrelid::regclass), w.member
     from wanted w
     join pg_trigger above on above.tgrelid = w.relation and above.tgname = w.name and above.tgtype & 1 = 1
     join lateral catchword.tree(w.relation) as p on p.relation <> w.relation
     join pg_trigger t on t.tgrelid = p.relation and t.tgfoid = above.tgfoid and t.tgtype = above.tgtype
    where t.tgenabled not in ('O', 'A')
   union all
-  select format('trigger %I on %s fires after %s', later.name, c.source, later.ours)
+  select format('trigger %I on %s fires after %s', later.name, c.source, later.ours), c.name
     from catchword.members(p_collection) c cross join lateral catchword.later_triggers(c.source, c.name) as later
 $$;
 comment on function catchword.trigger_problems is 'what is wrong with the triggers of a collection';
 
-create function catchword.column_problems(p_collection text) returns table (problem text)
+create function catchword.column_problems(p_collection text) returns table (problem text, member text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
   -- the triggers name the key's columns, so every write of the application fails until they are made again
   select case when a.attname is null
               then format('the key %s.%I is missing, and writes fail; correct key = "…"', c.source, k.name)
               else format('the key %s.%I is of type %s now, and was %s',
-                          c.source, k.name, format_type(a.atttypid, null), k.type) end
+                          c.source, k.name, format_type(a.atttypid, null), k.type) end,
+         c.name
     from catchword.members(p_collection) c join pg_class r on r.oid = c.source
     cross join unnest(c.key_columns, c.key_types) as k (name, type)
     left join pg_attribute a on a.attrelid = c.source and a.attname = k.name
                             and a.attnum > 0 and not a.attisdropped
    where catchword.key_type(a.atttypid) is distinct from k.type
   union all
-  select format('the view %s does not return (%s, revision bigint, body)', c.view, wanted.columns)
+  select format('the view %s does not return (%s, revision bigint, body)', c.view, wanted.columns), c.name
     from catchword.members(p_collection) c
    cross join lateral (
      select string_agg(format('%s %s', said.name, k.type), ', ' order by k.n),
@@ -1029,21 +1031,21 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                           in (('revision', 'bigint'), ('body', 'json'), ('body', 'jsonb'))) = 2)
   union all
   select format('the view %s has %s column id, and the documents were written %s ids of their own', c.view,
-                case when c.has_ids then 'no' else 'a' end, case when c.has_ids then 'with' else 'without' end)
+                case when c.has_ids then 'no' else 'a' end, case when c.has_ids then 'with' else 'without' end), c.name
     from catchword.members(p_collection) c
    where to_regclass(c.view) is not null
      and c.has_ids <> catchword.has_ids(c.view, c.key_columns)
   union all
-  select format('the column %s.%I is missing', c.source, c.revision_column)
+  select format('the column %s.%I is missing', c.source, c.revision_column), c.name
     from catchword.members(p_collection) c join pg_class r on r.oid = c.source
    where not catchword.has_column(c.source, c.revision_column)
   union all
   -- until then every update of it counts
-  select format('the watched column %s.%I is missing', c.source, w.name)
+  select format('the watched column %s.%I is missing', c.source, w.name), c.name
     from catchword.members(p_collection) c join pg_class r on r.oid = c.source cross join unnest(c.watch) as w (name)
    where not catchword.has_column(c.source, w.name)
   union all
-  select format('the column %s.%I that touches name is missing', n.relation, n.name)
+  select format('the column %s.%I that touches name is missing', n.relation, n.name), c.name
     from catchword.members(p_collection) c
    cross join jsonb_array_elements(c.touches) as t (touch)
    cross join lateral (select to_regclass(t.touch ->> 'table'),
@@ -1058,7 +1060,7 @@ comment on function catchword.column_problems is 'what is wrong with the columns
 
 -- What became of a table after it was attached: statements that name another one write into it, and its triggers do
 -- not fire.
-create function catchword.table_problems(p_collection text) returns table (problem text)
+create function catchword.table_problems(p_collection text) returns table (problem text, member text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select case when r.relispartition
               then format('%1$s is a partition now: what is written through %2$s leaves no jobs; '
@@ -1070,11 +1072,13 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
               then format('%2$s inherits from %1$s now: its rows are seen in %1$s, and leave no jobs; '
                           'run "alter table %2$s no inherit %1$s"', r.oid::regclass, below.name)
               else format('%1$s is unlogged now: a crash empties it without a trace; '
-                          'run "alter table %1$s set logged"', r.oid::regclass) end
-    from (select c.source::oid from catchword.members(p_collection) c
+                          'run "alter table %1$s set logged"', r.oid::regclass) end,
+         w.member
+    from (select c.source::oid, c.name from catchword.members(p_collection) c
           union
-          select to_regclass(touch.value ->> 'table')
-            from catchword.members(p_collection) c, jsonb_array_elements(c.touches) as touch (value)) as w (relation)
+          select to_regclass(touch.value ->> 'table'), c.name
+            from catchword.members(p_collection) c, jsonb_array_elements(c.touches) as touch (value)
+         ) as w (relation, member)
     join pg_class r on r.oid = w.relation
     left join lateral (select i.inhparent::regclass from pg_inherits i where i.inhrelid = r.oid order by 1 limit 1
                       ) as above (name) on true
@@ -1084,7 +1088,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   union all
   select format('the partition %2$s of %1$s is %3$s; run "alter table %4$s detach partition %2$s"', c.source,
                 k.oid::regclass, case when k.relkind = 'r' then 'unlogged: a crash empties it without a trace'
-                                      else 'not a plain table' end, i.inhparent::regclass)
+                                      else 'not a plain table' end, i.inhparent::regclass), c.name
     from catchword.members(p_collection) c
    cross join lateral catchword.tree(c.source) as t
     join pg_class k on k.oid = t.relation
@@ -1095,7 +1099,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   -- while there was a foreign key, a new row of the related table could concern nobody, and its inserts are passed over
   select format('the foreign key from %s.%s to %s is gone, and new rows of %3$s are passed over', c.source,
                 (select string_agg(format('%I', name), ', ') from unnest(catchword.names_in(touch.value -> 'row_column')
-                                                                        ) as name), touch.value ->> 'table')
+                                                                        ) as name), touch.value ->> 'table'), c.name
     from catchword.members(p_collection) c, jsonb_array_elements(c.touches) as touch (value)
    where touch.value ? 'foreign_key'
      and case when exists (select from pg_constraint k
@@ -1107,11 +1111,11 @@ $$;
 comment on function catchword.table_problems is 'what is wrong with the tables of a collection';
 
 -- The triggers' functions act with the rights of their owner.
-create function catchword.right_problems(p_collection text) returns table (problem text)
+create function catchword.right_problems(p_collection text) returns table (problem text, member text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select format('the role %s, whose functions the triggers run, may not %s %s, and writes fail; '
                 'run first: grant %2$s on %3$s to %1$s',
-                quote_ident(pg_get_userbyid(p.proowner)), needed.privilege, needed.object)
+                quote_ident(pg_get_userbyid(p.proowner)), needed.privilege, needed.object), c.name
     from catchword.members(p_collection) c
     join pg_proc p on p.oid = to_regprocedure(format('catchword.%I()', c.name || '_deleted'))
     cross join (values ('catchword.job', 'insert'), ('catchword.record', 'insert'), ('catchword.record', 'delete'),
@@ -1120,7 +1124,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   union all
   select format('the role %s, whose functions the triggers run, may not draw from catchword.revision, and writes fail; '
                 'run first: grant usage on sequence catchword.revision to %1$s',
-                quote_ident(pg_get_userbyid(p.proowner)))
+                quote_ident(pg_get_userbyid(p.proowner))), c.name
     from catchword.members(p_collection) c
     join pg_proc p on p.oid = to_regprocedure(format('catchword.%I()', c.name || '_revision'))
    where not (has_sequence_privilege(p.proowner, to_regclass('catchword.revision')::oid, 'usage')
@@ -1128,17 +1132,17 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.right_problems is 'which rights the owner of a collection''s triggers lacks';
 
-create function catchword.broken_triggers(p_collection text) returns table (problem text)
+create function catchword.broken_triggers(p_collection text) returns table (problem text, member text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select problem from catchword.trigger_problems(p_collection)
+  select problem, member from catchword.trigger_problems(p_collection)
   union all
-  select problem from catchword.column_problems(p_collection)
+  select problem, member from catchword.column_problems(p_collection)
   union all
-  select problem from catchword.table_problems(p_collection)
+  select problem, member from catchword.table_problems(p_collection)
   union all
-  select problem from catchword.right_problems(p_collection)
+  select problem, member from catchword.right_problems(p_collection)
   union all
-  select format('%s is not attached', p_collection)
+  select format('%s is not attached', p_collection), p_collection
    where not exists (select from catchword.collection where name = p_collection);
 $$;
 comment on function catchword.broken_triggers

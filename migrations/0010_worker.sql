@@ -95,6 +95,19 @@ end $$;
 comment on function catchword.stir_canary
   is 'changes the canary and returns its revision; null: somebody did within the minute';
 
+-- Who cannot claim a job is a service: what it may not see, it leaves to the worker.
+create function catchword.hidden_rows(p_collection text) returns table (problem text, member text)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select hidden.problem, c.name
+    from catchword.members(p_collection) c
+    join pg_proc p on p.oid = to_regprocedure(format('catchword.%I()', c.name || '_deleted'))
+   cross join lateral catchword.security_problems(
+      c.source, c.touches, c.view, p.proowner,
+      (select r.oid from pg_roles r
+        where r.rolname = current_user and has_table_privilege('catchword.job', 'update'))) as hidden
+$$;
+comment on function catchword.hidden_rows is 'policies that would hide rows of a collection from who reads them';
+
 create function catchword.problems(
   p_collection text, p_table text, p_key name[], p_view text,
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
@@ -104,15 +117,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   select b.problem from catchword.broken_triggers(p_collection) as b
    where not exists (select from catchword.collection c where c.name = p_collection and c.schemas is not null)
   union all
-  -- who cannot claim a job is a service: what it may not see, it leaves to the worker
-  select problem.problem
-    from catchword.collection c
-    join pg_proc p on p.oid = to_regprocedure(format('catchword.%I()', c.name || '_deleted'))
-   cross join lateral catchword.security_problems(
-      c.source, c.touches, c.view, p.proowner,
-      (select r.oid from pg_roles r
-        where r.rolname = current_user and has_table_privilege('catchword.job', 'update'))) as problem
-   where c.name = p_collection
+  select h.problem from catchword.hidden_rows(p_collection) as h
+   where not exists (select from catchword.collection c where c.name = p_collection and c.schemas is not null)
   union all
   -- a name that this session cannot resolve proves nothing: it may have another search_path than the migrator
   select format('the configuration says %s, and the collection was attached with %s', said, attached)
@@ -259,7 +265,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
            'view', m.view,
            'problem', case when m.schema is null then null
                            when to_regclass(m.view) is null then format('the view %s is gone', m.view)
-                           else (select p.problem from catchword.problems(m.name, null, null, null) as p limit 1) end,
+                           else wrong.problem end,
            -- a uuid alone is bound as it is: Postgres takes longer to read its text than to find its row
            'names', catchword.names_of(m, case when m.schema is null and m.key_types = array['uuid'] then 'uuid[]'
                                                else 'text[]' end)
@@ -277,6 +283,12 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
          coalesce(bool_or(m.partitions is distinct from catchword.partitions_of(m.name, m.source)), false)
     from catchword.members(p_collection) as m
    cross join lateral catchword.view_facts(m.view) as facts
+    -- asked once for all of them: a function is planned at each call
+    left join (select b.member, min(b.problem) as problem
+                 from (select b.member, b.problem from catchword.broken_triggers(p_collection) as b
+                       union all
+                       select s.member, s.problem from catchword.hidden_rows(p_collection) as s) as b
+                group by b.member) as wrong on wrong.member = m.name and m.schema is not null
 $$;
 comment on function catchword.attached_members
   is 'the members of a collection as they are attached now, and what is to be said of all of them';
