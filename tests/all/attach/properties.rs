@@ -57,7 +57,6 @@ async fn any_sequence(world: World) {
 
 /// Otherwise the sequences would prove nothing.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: make test-long"]
 async fn without_any_one_trigger_some_sequence_fails() {
     let world = world(item).await;
     let mut connection = PgConnection::connect(&world.database_url).await.unwrap();

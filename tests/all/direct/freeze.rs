@@ -38,7 +38,6 @@ fn frozen_for() -> (Duration, bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: make test-long"]
 async fn a_frozen_elasticsearch_slows_a_service_by_a_second_and_only_until_the_breaker_opens() {
     let server = Server::start("").await;
     let world = World::with(Layout { elasticsearch: Some(server.url.clone()), tick: "* * * * * *", ..Layout::default() }).await;

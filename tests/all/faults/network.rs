@@ -8,7 +8,6 @@ use crate::common::{Gate, Layout, Traffic, World, eventually, start};
 type Harm = fn(&Gate);
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: make test-long"]
 async fn whatever_the_network_does_to_elasticsearch_both_sides_agree_afterwards() {
     let harms: [(&str, Harm); 9] = [
         ("latency", |gate| gate.delay(Duration::from_millis(400))),

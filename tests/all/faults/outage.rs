@@ -102,7 +102,6 @@ fn rounds() -> usize {
 const MOST_IN_FLIGHT: usize = 4;
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: make test-long"]
 async fn after_an_outage_two_workers_ask_no_more_than_before() {
     let world = World::with(Layout { gated: true, tick: "* * * * * *", batch: 50, ..Layout::default() }).await;
     let gate = world.gate.as_ref().unwrap();

@@ -5,7 +5,6 @@ use serde_json::json;
 use crate::common::{Layout, Server, World};
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: make test-long"]
 async fn delete_then_the_late_insert_stays_deleted_also_after_a_restart_of_elasticsearch() {
     let server = Server::start("").await;
     let world = World::with(Layout { elasticsearch: Some(server.url.clone()), ..Layout::default() }).await;

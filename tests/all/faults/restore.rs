@@ -150,7 +150,6 @@ async fn dead(world: &World) -> Vec<String> {
 const EVERY_SECOND: &str = "* * * * * *";
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: make test-long"]
 async fn a_restore_that_lost_commits_is_overtaken_and_no_number_is_given_twice() {
     let server = Server::start().await;
     let world = World::with(Layout { postgres: Some(server.url.clone()), ..Layout::default() }).await;
@@ -231,7 +230,6 @@ async fn a_restore_that_lost_commits_is_overtaken_and_no_number_is_given_twice()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: make test-long"]
 async fn a_standby_is_refused_and_a_switched_timeline_raises_the_sequence_once() {
     let server = Server::start().await;
     let world = World::with(Layout { postgres: Some(server.url.clone()), tick: EVERY_SECOND, ..Layout::default() }).await;
@@ -331,7 +329,6 @@ async fn a_sequence_that_is_raised_while_writers_draw_gives_no_number_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: make test-long"]
 async fn a_postgres_that_restarts_under_a_worker_and_direct_writers_loses_nothing() {
     let server = Server::start().await;
     let world = World::with(Layout { postgres: Some(server.url.clone()), tick: EVERY_SECOND, ..Layout::default() }).await;
@@ -397,7 +394,6 @@ async fn write(catchword: catchword::Catchword, over: Arc<AtomicBool>) -> usize 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: make test-long"]
 async fn a_document_of_150_mb_among_others_costs_the_worker_no_memory() {
     let world = World::with(Layout { tick: EVERY_SECOND, ..Layout::default() }).await;
     world

@@ -20,7 +20,6 @@ fn storm() -> Duration {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: make test-long"]
 async fn workers_killed_at_random_under_writes_lose_nothing() {
     let world = Arc::new(World::with(quick()).await);
     let began = Instant::now();
@@ -83,7 +82,6 @@ async fn a_worker_frozen_with_a_batch_changes_nothing_when_it_wakes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: make test-long"]
 async fn a_worker_whose_connections_are_cut_twice_a_second_goes_on() {
     let world = Arc::new(World::with(quick()).await);
     let mut worker = start(&world).await;

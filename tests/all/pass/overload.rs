@@ -6,7 +6,6 @@ use crate::common::{Layout, Server, World};
 const SQUEEZED: &str = "thread_pool.write.queue_size=1 node.processors=1";
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: make test-long"]
 async fn a_full_write_queue_halves_the_batches_and_charges_nobody() {
     let server = Server::start(SQUEEZED).await;
     let layout = Layout { elasticsearch: Some(server.url.clone()), shards: Some(8), batch: 200, ..Layout::default() };

@@ -279,7 +279,6 @@ async fn a_table_that_is_locked_holds_up_no_other_collection_and_charges_nobody(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: make test-long"]
 async fn touches_that_fail_or_never_end_keep_no_live_write_waiting() {
     let world = World::new().await;
     world.sql("insert into document (title, web_uri) select 'd' || i, 'http://' || i from generate_series(1, 3000) i").await;

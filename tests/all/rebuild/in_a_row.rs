@@ -19,7 +19,6 @@ fn rebuilds() -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: make test-long"]
 async fn rebuilds_in_a_row_under_writes_lose_nothing_whoever_is_killed() {
     let world = Arc::new(World::with(Layout { tick: "* * * * * *", batch: 500, ..Layout::default() }).await);
     // enough for a stage to take a while

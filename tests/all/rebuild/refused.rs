@@ -68,7 +68,6 @@ async fn an_index_that_squats_on_the_name_of_the_alias() {
 
 /// A server of its own: what is said of its disks holds for everybody on it.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: make test-long"]
 async fn a_cluster_without_room_for_two() {
     let server = Server::start("").await;
     let world = World::with(Layout { elasticsearch: Some(server.url.clone()), ..Layout::default() }).await;

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::keys::{drained, well};
 use crate::attach::recipe::recipe;
-use crate::common::{Layout, Truth, World, eventually};
+use crate::common::{Layout, Truth, World, eventually, start};
 
 /// A tenant as an application makes one: a note is of an author of its own schema, and of a country that all share.
 fn tenant(schema: &str) -> String {
@@ -374,4 +374,37 @@ async fn the_recipe_for_tenants_works() {
     drained(&world).await;
     assert_eq!(world.source("story", "tenant_red/7").await.unwrap()["text"], "dracula by stoker");
     assert!(well(&world, &["explain", "story", "tenant_red/7"]).await.contains("both sides agree"));
+}
+
+/// A worker learns of schemas at its ticks; a write in between is not taken for one without a row.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_that_came_between_two_ticks_is_known_to_whoever_claims_its_jobs() {
+    let country = "create table country (code text primary key, name text);".to_owned();
+    let layout = Layout { sql: country + &tenant("tenant_a"), more: NOTES.into(), ..crate::pass::quick::quick() };
+    let world = World::with(layout).await;
+    let mut worker = start(&world).await;
+    eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
+    eventually("somebody keeps the lane", async || worker.keeps_the_lane()).await;
+    world.sql(&tenant("tenant_b")).await;
+    well(&world, &["migrate"]).await;
+    world.sql("insert into tenant_b.note values (50, 1, 'ro', 'between'); update tenant_a.note set text = 'also' where id = 1").await;
+    eventually("settled without a tick", async || {
+        world.one::<i64>("select count(*) from catchword.job where collection = 'note'").await == 0
+    })
+    .await;
+    assert_eq!(world.source("note", "tenant_b/50").await.unwrap()["text"], "between, mina of tenant_b");
+    assert_eq!(world.source("note", "tenant_a/1").await.unwrap()["text"], "also, lucy");
+    // nor does one that was dropped hold up the others
+    world
+        .sql(
+            "update tenant_b.note set text = 'last words'; drop schema tenant_b cascade; update tenant_a.note set text = 'on' where id = 2",
+        )
+        .await;
+    eventually("settled without a tick", async || {
+        world.one::<i64>("select count(*) from catchword.job where collection = 'note' and key like 'tenant_a/%'").await == 0
+    })
+    .await;
+    assert_eq!(world.source("note", "tenant_a/2").await.unwrap()["text"], "on, mina of tenant_a");
+    worker.signal("-TERM").await;
+    worker.child.wait().await.unwrap();
 }

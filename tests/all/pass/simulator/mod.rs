@@ -29,7 +29,6 @@ fn with_all_rules_nothing_is_lost_stale_or_resurrected() {
 
 /// Each safeguard is there for a reason: without it the simulator finds a loss, a ghost, or an Ahead that no lost commit explains.
 #[test]
-#[ignore = "long: make test-long"]
 fn without_any_one_rule_something_goes_wrong() {
     let mut survived = Vec::new();
     for rule in Rule::ALL {
