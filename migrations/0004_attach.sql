@@ -953,7 +953,7 @@ comment on function catchword.detach
 
 -- `type` is pg_trigger.tgtype: row 1, before 2, insert 4, delete 8, update 16, truncate 32.
 create function catchword.trigger_problems(p_collection text) returns table (problem text, member text)
-language sql stable set search_path = pg_catalog, pg_temp as $$
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   with wanted as (
     select c.name as member, c.source::oid as relation, catchword.trigger_name(c.name, t.what) as name, t.type,
            format('catchword.%I', c.name || '_' || t.what) as function
@@ -1001,7 +1001,7 @@ $$;
 comment on function catchword.trigger_problems is 'what is wrong with the triggers of a collection';
 
 create function catchword.column_problems(p_collection text) returns table (problem text, member text)
-language sql stable set search_path = pg_catalog, pg_temp as $$
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   -- the triggers name the key's columns, so every write of the application fails until they are made again
   select case when a.attname is null
               then format('the key %s.%I is missing, and writes fail; correct key = "…"', c.source, k.name)
@@ -1061,7 +1061,7 @@ comment on function catchword.column_problems is 'what is wrong with the columns
 -- What became of a table after it was attached: statements that name another one write into it, and its triggers do
 -- not fire.
 create function catchword.table_problems(p_collection text) returns table (problem text, member text)
-language sql stable set search_path = pg_catalog, pg_temp as $$
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select case when r.relispartition
               then format('%1$s is a partition now: what is written through %2$s leaves no jobs; '
                           'run "alter table %2$s detach partition %1$s"', r.oid::regclass, above.name)

@@ -96,15 +96,18 @@ comment on function catchword.stir_canary
   is 'changes the canary and returns its revision; null: somebody did within the minute';
 
 -- Who cannot claim a job is a service: what it may not see, it leaves to the worker.
-create function catchword.hidden_rows(p_collection text) returns table (problem text, member text)
+create function catchword.reader() returns oid
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select r.oid from pg_roles r where r.rolname = current_user and has_table_privilege('catchword.job', 'update')
+$$;
+comment on function catchword.reader is 'the role that reads all rows, if it is a worker''s; null: it is a service''s';
+
+create function catchword.hidden_rows(p_collection text, p_reader oid) returns table (problem text, member text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select hidden.problem, c.name
     from catchword.members(p_collection) c
     join pg_proc p on p.oid = to_regprocedure(format('catchword.%I()', c.name || '_deleted'))
-   cross join lateral catchword.security_problems(
-      c.source, c.touches, c.view, p.proowner,
-      (select r.oid from pg_roles r
-        where r.rolname = current_user and has_table_privilege('catchword.job', 'update'))) as hidden
+   cross join lateral catchword.security_problems(c.source, c.touches, c.view, p.proowner, p_reader) as hidden
 $$;
 comment on function catchword.hidden_rows is 'policies that would hide rows of a collection from who reads them';
 
@@ -117,7 +120,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
   select b.problem from catchword.broken_triggers(p_collection) as b
    where not exists (select from catchword.collection c where c.name = p_collection and c.schemas is not null)
   union all
-  select h.problem from catchword.hidden_rows(p_collection) as h
+  select h.problem from catchword.hidden_rows(p_collection, catchword.reader()) as h
    where not exists (select from catchword.collection c where c.name = p_collection and c.schemas is not null)
   union all
   -- a name that this session cannot resolve proves nothing: it may have another search_path than the migrator
@@ -157,7 +160,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                    from jsonb_array_elements(c.touches) as t order by 1) as touches,
            -- a partition that came later has no trigger for a truncate
            exists (select from catchword.members(c.name) as m, jsonb_array_elements(m.touches) as t,
-                               catchword.tree(to_regclass(t ->> 'table')) as p
+                               catchword.tree(case when t -> 'made' ? 'partitions'
+                                                   then to_regclass(t ->> 'table') end) as p
                     where t -> 'made' ? 'partitions'
                       and not t -> 'made' -> 'partitions' ? catchword.full_name(p.relation)) as partitions,
            array(select case when c.schemas is null then to_regclass(u)::text else u end
@@ -255,16 +259,22 @@ comment on function catchword.unwatched_columns
 
 -- Names are quoted by Postgres itself. A table that is gone yields null, which is an error and never "no rows".
 create function catchword.attached_members(
-  p_collection text, out members jsonb, out without_view text, out view_changed boolean, out unwatched jsonb,
+  p_collection text, p_role oid, p_reader oid,
+  out members jsonb, out without_view text, out view_changed boolean, out unwatched jsonb,
   out unwatched_columns jsonb, out repartitioned boolean
 )
-language sql stable set search_path = pg_catalog, pg_temp as $$
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select coalesce(jsonb_agg(jsonb_build_object(
            'schema', m.schema,
            'table', catchword.full_name(m.source),
            'view', m.view,
            'problem', case when m.schema is null then null
                            when to_regclass(m.view) is null then format('the view %s is gone', m.view)
+                           when not (has_schema_privilege(p_role, to_regnamespace(quote_ident(m.schema)), 'usage')
+                                     and has_table_privilege(p_role, m.source, 'select')
+                                     and has_table_privilege(p_role, to_regclass(m.view), 'select'))
+                           then format('the role %s may not read %s and %s; run migrations/grants.sql again',
+                                       pg_get_userbyid(p_role), m.source, m.view)
                            else wrong.problem end,
            -- a uuid alone is bound as it is: Postgres takes longer to read its text than to find its row
            'names', catchword.names_of(m, case when m.schema is null and m.key_types = array['uuid'] then 'uuid[]'
@@ -287,7 +297,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     left join (select b.member, min(b.problem) as problem
                  from (select b.member, b.problem from catchword.broken_triggers(p_collection) as b
                        union all
-                       select s.member, s.problem from catchword.hidden_rows(p_collection) as s) as b
+                       select s.member, s.problem from catchword.hidden_rows(p_collection, p_reader) as s) as b
                 group by b.member) as wrong on wrong.member = m.name and m.schema is not null
 $$;
 comment on function catchword.attached_members
@@ -342,7 +352,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     from catchword.collection c
     join unnest(p_names, p_tables, p_views, p_said) as said (name, source, view, settings)
       on said.name = c.name
-    cross join lateral catchword.attached_members(c.name) as its
+    cross join lateral catchword.attached_members(
+      c.name, (select r.oid from pg_roles r where r.rolname = current_user), catchword.reader()) as its
     cross join (select catchword.copy_of() offset 0) as original (name)
 $$;
 comment on function catchword.attached
