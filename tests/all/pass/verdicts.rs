@@ -202,7 +202,7 @@ async fn what_is_written_unseen_is_settled_by_a_later_look_only() {
     // all of these come when batches are written unseen
     world.sql(&format!("delete from annotation where id = '{deleted}'")).await;
     world.sql(&format!("select catchword.schedule('annotation', array['{ahead}', '{}'])", uuid::Uuid::new_v4())).await;
-    world.sql("insert into catchword.job (collection, key, priority, tag) values ('annotation', 'no uuid', 1, 'test')").await;
+    world.sql("insert into catchword.job (collection, key, priority, tag) values ('annotation', 'no uuid', 0, 'test')").await;
     let jobs = world.jobs().await;
 
     let first = world.pass().await;
