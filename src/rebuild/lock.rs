@@ -10,7 +10,7 @@ use crate::context::Context;
 
 /// So long a command waits for the lock. A process that was killed has it until Postgres notices, and a worker that looks whether
 /// something is left to do has it for as short a moment; on a busy machine that is a second. Whoever really works has it for longer.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(10);
 const TRY_AGAIN: Duration = Duration::from_millis(200);
 
 pub(super) async fn take(context: &Context, collection: &str) -> Result<Alone, Error> {
