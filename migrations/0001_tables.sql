@@ -33,6 +33,7 @@ create table catchword.collection (
   period          name,
   delay_seconds   integer not null default 0
                   constraint collection_delay_is_sane check (delay_seconds between 0 and 3600),
+  fair_by         name,
   definition      text not null,
   partitions      text[] not null default '{}',
   targets         text[] not null default '{}',
@@ -76,6 +77,8 @@ comment on column catchword.collection.scopes is 'the names that reindex knows, 
 comment on column catchword.collection.period is 'the column that reindex --between reads';
 comment on column catchword.collection.delay_seconds
   is 'how long a job waits, where the transaction does not say: store_and_schedule does, so that its write comes first';
+comment on column catchword.collection.fair_by
+  is 'the column that names the tenant of a row; its live jobs are claimed in turn with those of others';
 comment on column catchword.collection.definition is 'digest of what was attached; equal means nothing to do';
 comment on column catchword.collection.partitions
   is 'the partitions that hold rows as they were last looked at, each with the oid of the trigger that Postgres made '
@@ -110,7 +113,8 @@ create table catchword.job (
   last_error   text,
   traceparent  text,
   cursor       text,
-  unanswered   integer
+  unanswered   integer,
+  lane         smallint
 ) with (
   -- The table lives by insert and delete: it is vacuumed after about two batches, at full speed, whatever its size.
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
@@ -138,9 +142,14 @@ comment on column catchword.job.cursor
   is 'touch: expanded alone, behind this key: =key finds rows by the column, ~key walks the table';
 comment on column catchword.job.unanswered
   is 'index: how many keys were in the smallest request without an answer that had this one in it';
+comment on column catchword.job.lane
+  is 'live jobs of a collection with fair_by: a number from 0 to 63 made from the tenant; a claim takes from all lanes '
+     'in turn';
 
 -- The only index a claim walks. A claim names one collection, so a paused one costs the others nothing.
 create index job_walk on catchword.job (collection, priority, enqueued_at, id);
+-- Where a collection has `fair_by`, a claim also takes from each lane in turn. Jobs without a lane pay nothing for it.
+create index job_lane on catchword.job (collection, priority, lane, enqueued_at, id) where lane is not null;
 -- Touches are few and are expanded before the walk. Index jobs pay nothing for a partial index that they are not in.
 create index job_touch on catchword.job (collection, enqueued_at, id) where name = 'touch';
 
@@ -269,6 +278,13 @@ comment on column catchword.journal.count is 'how many';
 create function catchword.priority_quick() returns integer
 language sql immutable set search_path = pg_catalog, pg_temp as $$ select 0 $$;
 comment on function catchword.priority_quick is 'the priority of a live job that is due at once';
+
+-- The same hash is written out in the triggers: a call would cost the writer more than the hash does.
+create function catchword.lane(p_tenant text) returns smallint
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select (hashtextextended(coalesce(p_tenant, ''), 0) & 63)::smallint
+$$;
+comment on function catchword.lane is 'the lane of a tenant: one of 64, always the same';
 
 create function catchword.priority_live() returns integer
 language sql immutable set search_path = pg_catalog, pg_temp as $$ select 1 $$;

@@ -75,9 +75,9 @@ language sql immutable set search_path = pg_catalog, pg_temp
 return $t$create or replace function {inserted_function}() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp {iso_dates} as $f$
 #variable_conflict use_variable
-begin
-  insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent)
-  select {collection}, {n_key}, {due}, {live}, {tag}, {traceparent}
+{declare_lanes}begin
+{lanes_of_inserted}  insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent{lane})
+  select {collection}, {n_key}, {due}, {live}, {tag}, {traceparent}{next_lane}
     from new_rows n
    where not exists (select from new_rows offset 1000);
   if not found then
@@ -101,9 +101,9 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp {join_by
 declare
   old_keys constant text[] := array(
     select {o_key} from (select {o_columns} from old_rows o except select {n_columns} from new_rows n) as o);
-begin
-  insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent)
-  select {collection}, {n_key}, {due}, {live}, {tag}, {traceparent}
+{variable_lanes}begin
+{lanes_of_updated}  insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent{lane})
+  select {collection}, {n_key}, {due}, {live}, {tag}, {traceparent}{next_lane}
     from new_rows n
    where not exists (select from new_rows offset 1000) and {changed};
   if not found then
@@ -148,7 +148,7 @@ language sql immutable set search_path = pg_catalog, pg_temp
 return $t$create or replace function {deleted_function}() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp {iso_dates} as $f$
 #variable_conflict use_variable
-begin
+{declare_lanes}begin
   if tg_op = 'TRUNCATE' and not {read_committed} then
     -- the snapshot is older than the lock: rows committed since would be emptied without a trace
     raise exception using errcode = 'CW001',
@@ -166,8 +166,8 @@ begin
   select {collection}, {o_key}, nextval('catchword.revision') + 1
     from {rows} o where octet_length({o_key}) <= 512;
 
-  insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent)
-  select {collection}, {o_key}, {due}, {live}, {tag}, {traceparent}
+{lanes_of_deleted}  insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent{lane})
+  select {collection}, {o_key}, {due}, {live}, {tag}, {traceparent}{next_lane}
     from {rows} o
    where not exists (select from {rows} offset 1000);
   if not found then
@@ -200,7 +200,7 @@ declare
   base numeric;
   old_key text;
   new_key text;
-begin
+{variable_lane}begin
   if tg_op <> 'DELETE' then
     new_key := {n_key};
   end if;
@@ -220,10 +220,10 @@ begin
     base := extract(epoch from {base});
   end if;
   perform set_config({counter}, stamp || ' ' || counted || ' ' || coalesce(base::text, ''), true);
-
+{lane_of_row}
   if new_key is not null then
-    insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent)
-    values ({collection}, new_key, {row_enqueued}, {due}, {row_priority}, {tag}, {traceparent});
+    insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent{lane})
+    values ({collection}, new_key, {row_enqueued}, {due}, {row_priority}, {tag}, {traceparent}{row_lane});
   end if;
   if old_key is not null then
     if counted <= 1000 and {read_committed} then
@@ -233,8 +233,8 @@ begin
     end if;
     insert into catchword.record (collection, key, revision)
     select {collection}, old_key, nextval('catchword.revision') + 1 where octet_length(old_key) <= 512;
-    insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent)
-    values ({collection}, old_key, {row_enqueued}, {due}, {row_priority}, {tag}, {traceparent});
+    insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent{lane})
+    values ({collection}, old_key, {row_enqueued}, {due}, {row_priority}, {tag}, {traceparent}{row_lane});
   end if;
   return null;
 end $f$$t$;
@@ -410,6 +410,54 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.trigger_name is 'the name of a trigger of a collection on its own table';
 
+-- The lane of a row: a small number made from the value of `fair_by`, here as an expression. It reads nothing but the
+-- row, so a write waits for nobody. `schema` means the schema, where a collection has many.
+create function catchword.lane_of(p_fair_by text, p_row text, p_schema text) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select case when p_fair_by = 'schema' and p_schema is not null then catchword.lane(p_schema)::text
+              else format($v$(hashtextextended(coalesce(%s.%s::text, ''), 0) & 63)::smallint$v$,
+                          p_row, catchword.quoted(p_fair_by)) end
+$$;
+comment on function catchword.lane_of is 'an expression for the lane of a row; null without fair_by';
+
+-- Lanes are gathered in a block that catches errors, before anything is written: a column that was renamed must not
+-- fail the write. Then the jobs are in no lane, and are claimed in the order of time.
+create function catchword.lane_names(p_fair_by text, p_schema text, p_changed text) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select case when p_fair_by is null
+    then '{"lane": "", "next_lane": "", "row_lane": "", "declare_lanes": "", "variable_lanes": "", "variable_lane": "",
+           "lanes_of_inserted": "", "lanes_of_updated": "", "lanes_of_deleted": "", "lane_of_row": ""}'::jsonb
+    else jsonb_build_object(
+      'lane', ', lane',
+      'next_lane', ', lanes[row_number() over ()]',
+      'row_lane', ', case when counted <= 1000 then lane end',
+      'declare_lanes', E'declare\n  lanes smallint[];\n',
+      'variable_lanes', E'  lanes smallint[];\n',
+      'variable_lane', E'  lane smallint;\n',
+      'lanes_of_inserted', format(gathered, l.of_new, 'new_rows n', 'new_rows', 'true'),
+      'lanes_of_updated', format(gathered, l.of_new, 'new_rows n', 'new_rows', p_changed),
+      'lanes_of_deleted', format(gathered, l.of_old, 'old_rows o', 'old_rows', 'true'),
+      'lane_of_row', format($v$  begin
+    if tg_op = 'DELETE' then
+      lane := %s;
+    else
+      lane := %s;
+    end if;
+  exception when others then
+    lane := null;
+  end;
+$v$, l.of_old, l.of_new)) end
+    from (values ($v$  begin
+    lanes := array(select %s from %s where not exists (select from %s offset 1000) and %s);
+  exception when others then
+    lanes := null;
+  end;
+$v$)) as g (gathered),
+         (select catchword.lane_of(p_fair_by, 'n', p_schema), catchword.lane_of(p_fair_by, 'o', p_schema)
+         ) as l (of_new, of_old)
+$$;
+comment on function catchword.lane_names is 'what the names in the templates stand for that have to do with lanes';
+
 -- What the names in braces stand for. Whatever comes from outside is quoted here.
 --
 -- A setting can never fail a write: it is taken only where it looks right. After a transaction-local set_config a
@@ -418,7 +466,8 @@ comment on function catchword.trigger_name is 'the name of a trigger of a collec
 -- A member of a collection, `note$3`, has triggers and functions of its own, and leaves its jobs under the name of the
 -- whole, `note`.
 create function catchword.trigger_names(
-  p_collection text, p_source regclass, p_key name[], p_revision text, p_watch text[], p_delay integer, p_schema text
+  p_collection text, p_source regclass, p_key name[], p_revision text, p_watch text[], p_delay integer, p_schema text,
+  p_fair_by text
 ) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select catchword.key_names(p_key, catchword.key_types(p_source, p_key), p_schema => p_schema) || jsonb_build_object(
@@ -449,15 +498,12 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'spaced', $v$b.base + row_number() over () * interval '1 microsecond'$v$,
     'new_watched', w.new_watched,
     'old_watched', w.old_watched,
-    -- only a drawn number is new in the statement; joined by hash, because the plan is kept from a statement of
-    -- another size
-    'changed', case when p_watch = '{}' then 'true'
-      else format('n.%1$s is not null and not exists (select from old_rows o where o.%1$s = n.%1$s)',
-                  catchword.quoted(p_revision)) end,
+    'changed', c.changed,
     'join_by_hash', case when p_watch = '{}' then '' else 'set enable_nestloop = off' end,
     -- a date is one text, whatever the session's own style
     'iso_dates', case when 'date' = any(catchword.key_types(p_source, p_key))
                       then $v$set datestyle = 'ISO, MDY'$v$ else '' end)
+    || catchword.lane_names(p_fair_by, p_schema, c.changed)
     from (values ($v$(current_setting('transaction_isolation') in ('read committed', 'read uncommitted'))$v$)
          ) as r (read_committed),
          lateral (values (format($v$case when current_setting('catchword.delay', true) ~ '^[0-9]{1,4}$'
@@ -469,13 +515,19 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
          (select string_agg('new.' || catchword.quoted(name), ', ' order by name),
                  string_agg('old.' || catchword.quoted(name), ', ' order by name)
             from (select unnest(p_watch) union select unnest(p_key) union select p_revision) as t (name)
-         ) as w (new_watched, old_watched)
+         ) as w (new_watched, old_watched),
+         -- only a drawn number is new in the statement; joined by hash, because the plan is kept from a statement of
+         -- another size
+         (select case when p_watch = '{}' then 'true'
+                      else format('n.%1$s is not null and not exists (select from old_rows o where o.%1$s = n.%1$s)',
+                                  catchword.quoted(p_revision)) end) as c (changed)
 $$;
 comment on function catchword.trigger_names is 'what the names in the templates stand for, of one collection';
 
 create function catchword.truncated_names(p_collection text, p_source regclass, p_names jsonb) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
-  select jsonb_build_object('deleted_function', format('catchword.%I', p_collection || '_truncated'))
+  select jsonb_build_object('deleted_function', format('catchword.%I', p_collection || '_truncated'),
+                            'lanes_of_deleted', '')
          || case when catchword.is_partitioned(p_source)
                  then jsonb_build_object(
                    'rows', format('catchword.emptied_keys(%L::regclass, tg_relid, %L, %L)', p_source::oid,
@@ -811,12 +863,12 @@ comment on function catchword.touch_statements is 'the SQL for one related table
 create function catchword.attach_statements(
   p_collection text, p_source regclass, p_key name[], p_revision text, p_watch text[], p_touches jsonb, p_delay integer,
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path')),
-  p_schema text default null
+  p_schema text default null, p_fair_by text default null
 ) returns setof text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   names constant jsonb := catchword.trigger_names(
-    p_collection, p_source, p_key, p_revision, p_watch, p_delay, p_schema);
+    p_collection, p_source, p_key, p_revision, p_watch, p_delay, p_schema, p_fair_by);
   deleted constant jsonb := names || jsonb_build_object(
     'deleted_function', format('catchword.%I', p_collection || '_deleted'), 'rows', 'old_rows');
   truncated constant jsonb := names || catchword.truncated_names(p_collection, p_source, names);

@@ -217,6 +217,18 @@ begin
 end $$;
 comment on function catchword.check_watch is 'refuses columns that cannot be watched';
 
+create function catchword.check_fair_by(p_source regclass, p_fair_by text, p_schema text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  if p_fair_by is null or p_fair_by = 'schema' and p_schema is not null then
+    return;
+  elsif not catchword.has_column(p_source, p_fair_by) then
+    perform catchword.refuse(format('%s has no column %I', p_source, p_fair_by),
+      'write fair_by = "…" with the column that names the tenant of a row');
+  end if;
+end $$;
+comment on function catchword.check_fair_by is 'refuses a column of tenants that is not there';
+
 create function catchword.is_text(p_type oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select typcategory = 'S' from pg_type where oid = p_type
@@ -573,18 +585,20 @@ create function catchword.write_collection(p_now catchword.collection, p_kept bo
 language sql set search_path = pg_catalog, pg_temp as $$
   insert into catchword.collection as c
     (name, member_of, schema, source, key_columns, key_types, revision_column, view, has_ids, floor, floor_view,
-     filled_view, watch, touches, unwatched, scopes, period, delay_seconds, definition)
+     filled_view, watch, touches, unwatched, scopes, period, delay_seconds, fair_by, definition)
   select p_now.name, p_now.member_of, p_now.schema, p_now.source, p_now.key_columns,
          catchword.key_types(p_now.source, p_now.key_columns), p_now.revision_column, p_now.view, p_now.has_ids,
          nextval('catchword.revision'), digest.now, digest.now,
-         p_now.watch, p_now.touches, p_now.unwatched, p_now.scopes, p_now.period, p_now.delay_seconds, p_now.definition
+         p_now.watch, p_now.touches, p_now.unwatched, p_now.scopes, p_now.period, p_now.delay_seconds, p_now.fair_by,
+         p_now.definition
     from catchword.view_digest(p_now.view) as digest (now)
   on conflict (name) do update
     set source = excluded.source, key_columns = excluded.key_columns, key_types = excluded.key_types,
         revision_column = excluded.revision_column, view = excluded.view, has_ids = excluded.has_ids,
         watch = excluded.watch,
         touches = excluded.touches, unwatched = excluded.unwatched, scopes = excluded.scopes, period = excluded.period,
-        delay_seconds = excluded.delay_seconds, definition = excluded.definition, attached_at = now(),
+        delay_seconds = excluded.delay_seconds, fair_by = excluded.fair_by, definition = excluded.definition,
+        attached_at = now(),
         floor = case when p_kept then c.floor else excluded.floor end,
         floor_view = case when not p_kept then excluded.floor_view
                           when catchword.same_touches(c.touches, excluded.touches) then c.floor_view end,
@@ -645,7 +659,8 @@ comment on function catchword.complete_partitions is 'makes the triggers that Po
 create function catchword.attach_whole(
   p_collection text, p_table text, p_key name[], p_view text,
   p_revision text default 'catchword_revision', p_watch text[] default '{}', p_touches jsonb default '[]',
-  p_delay integer default 0, p_scopes jsonb default '{}', p_period text default null, p_unwatched text[] default '{}'
+  p_delay integer default 0, p_scopes jsonb default '{}', p_period text default null, p_unwatched text[] default '{}',
+  p_fair_by text default null
 ) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -674,15 +689,15 @@ begin
   end if;
   insert into catchword.collection as c
     (name, schemas, key_columns, key_types, revision_column, view, has_ids, floor, watch, touches, unwatched, scopes,
-     period, delay_seconds, definition)
+     period, delay_seconds, fair_by, definition)
   values (p_collection, catchword.schemas_of(p_table), 'schema'::name || p_key, types, p_revision, p_view,
           catchword.has_ids(view, p_key), nextval('catchword.revision'), p_watch, p_touches, p_unwatched, p_scopes,
-          p_period, p_delay, p_table)
+          p_period, p_delay, p_fair_by, p_table)
   on conflict (name) do update
     set schemas = excluded.schemas, key_columns = excluded.key_columns, revision_column = excluded.revision_column,
         view = excluded.view, watch = excluded.watch, touches = excluded.touches, unwatched = excluded.unwatched,
         scopes = excluded.scopes, period = excluded.period, delay_seconds = excluded.delay_seconds,
-        definition = excluded.definition;
+        fair_by = excluded.fair_by, definition = excluded.definition;
   update catchword.collection set floor_view = floor where name = p_collection and floor_view is null;
 end $$;
 comment on function catchword.attach_whole is 'writes down a collection over many schemas; attach makes its members';
@@ -754,6 +769,7 @@ create function catchword.attach(
   p_collection text, p_source regclass, p_key name[], p_view text,
   p_revision text default 'catchword_revision', p_watch text[] default '{}', p_touches jsonb default '[]',
   p_delay integer default 0, p_scopes jsonb default '{}', p_period text default null, p_unwatched text[] default '{}',
+  p_fair_by text default null,
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path')),
   p_schema text default null
 ) returns text
@@ -777,6 +793,7 @@ begin
     touches := catchword.touches_in(p_touches, whole.schemas, p_schema);
   end if;
   perform catchword.check_source(wanted.name, p_source, p_key, p_revision, p_watch, touches, p_path);
+  perform catchword.check_fair_by(p_source, p_fair_by, p_schema);
   if p_schema is not null then
     perform catchword.check_member(whole, p_source, p_key);
   end if;
@@ -785,6 +802,7 @@ begin
   wanted.revision_column := p_revision;
   wanted.watch := p_watch;
   wanted.delay_seconds := p_delay;
+  wanted.fair_by := p_fair_by;
   wanted.scopes := p_scopes;
   wanted.period := p_period;
   -- names are kept with their schema and quoted by Postgres: whoever reads them later may have another search_path
@@ -798,7 +816,7 @@ begin
   -- two at once: the second waits here and then finds nothing to do
   perform from catchword.turn where what = 'attach' for update;
   statements := array(select * from catchword.attach_statements(
-    wanted.name, p_source, p_key, p_revision, p_watch, touches, p_delay, p_path, p_schema));
+    wanted.name, p_source, p_key, p_revision, p_watch, touches, p_delay, p_path, p_schema, p_fair_by));
   -- the column's own statements are not part of the digest: they are only there the first time
   wanted.definition := md5(array_to_string(
     array(select s from unnest(statements) s where s not like 'alter table%' and s not like 'comment on%'), ';'));

@@ -68,6 +68,62 @@ begin
 end $$;
 comment on function catchword.canonical is 'keys as texts of their own types; fails for what is no key';
 
+-- For whoever wants a sentence about what is no key.
+create function catchword.canonical_keys(p_collection catchword.collection, p_keys text[]) returns text[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  problem text;
+begin
+  return catchword.canonical(p_collection, p_keys);
+exception when data_exception then
+  get stacked diagnostics problem = message_text;
+  perform catchword.refuse(
+    format('not a key of %s, whose keys are of type %s: %s',
+           p_collection.name, array_to_string(p_collection.key_types, ', '), problem),
+    case when cardinality(p_collection.key_types) > 1
+         then format('write %s, and %%2F for a / in a value', array_to_string(p_collection.key_columns, '/'))
+         when p_collection.key_types[1] = 'uuid' then 'write 01234567-89ab-cdef-0123-456789abcdef'
+         when p_collection.key_types[1] = 'date' then 'write 2026-01-31'
+         when p_collection.key_types[1] = 'numeric' then 'write a number'
+         else 'write a whole number' end);
+end $$;
+comment on function catchword.canonical_keys is 'keys as the texts of their own types; refuses what is no key';
+
+create function catchword.members_at(p_collection text, p_keys text[]) returns setof catchword.collection
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select m.* from catchword.members(p_collection) as m
+   where m.schema is null or m.schema in (select catchword.schema_in(k) from unnest(p_keys) as k)
+$$;
+comment on function catchword.members_at is 'the members that these keys belong to; or the collection itself';
+
+-- A key without a row is in a lane of its own: nobody knows whose it was.
+create function catchword.lanes_of(p_collection text, p_keys text[]) returns smallint[]
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set datestyle = 'ISO, MDY' as $$
+declare
+  tenants constant name := (select fair_by from catchword.collection where name = p_collection);
+  m catchword.collection;
+  found_here jsonb;
+  lanes jsonb := '{}';
+begin
+  if tenants is null then
+    return null;
+  end if;
+  begin
+    for m in select * from catchword.members_at(p_collection, p_keys) loop
+      execute catchword.fill('select jsonb_object_agg({t_key}, {lane}) from {rows} t where {t_at $1}',
+        catchword.names_of(m) || jsonb_build_object('lane', catchword.lane_of(tenants, 't', m.schema)))
+        into found_here using p_keys;
+      lanes := lanes || coalesce(found_here, '{}');
+    end loop;
+  exception when undefined_column then
+    -- it was renamed; `migrate` says so
+    null;
+  end;
+  return array(select coalesce((lanes ->> k)::smallint, catchword.lane(k))
+                 from unnest(p_keys) with ordinality as given (k, n) order by n);
+end $$;
+comment on function catchword.lanes_of is 'the lanes of these keys, of a collection with fair_by; otherwise null';
+
 -- The default is `priority_live()`, as a number: a default is evaluated with the caller's rights. A live job that is
 -- due at once is quick. Jobs of more than 1,000 keys stand behind live writes, and are spaced like those of a reindex.
 create function catchword.schedule(
@@ -84,7 +140,6 @@ declare
          when p_priority = catchword.priority_live() and p_delay = interval '0' then catchword.priority_quick()
          else p_priority end;
   keys text[];
-  problem text;
   scheduled bigint;
 begin
   select * into col from catchword.collection where name = p_collection;
@@ -102,37 +157,25 @@ begin
   elsif p_delay is null or p_delay < interval '0' then
     perform catchword.refuse(format('a delay of %s is no delay', coalesce(p_delay::text, 'null')),
       'write 0 for at once, or for instance 5 minutes');
-  elsif p_delay > interval '1 hour' then
-    -- what is due later is taken for the work of a clock that was ahead
-    perform catchword.refuse(format('a delay of %s is longer than an hour', p_delay), 'schedule it when it is due');
+  elsif p_delay > interval '1 day' then
+    perform catchword.refuse(format('a delay of %s is longer than a day', p_delay), 'schedule it when it is due');
   end if;
   -- the text of the key's own type: an upper-case uuid or ' 7' would otherwise never meet its row
-  begin
-    keys := catchword.canonical(col, p_keys);
-  exception when data_exception then
-    get stacked diagnostics problem = message_text;
-    perform catchword.refuse(
-      format('not a key of %s, whose keys are of type %s: %s', col.name, array_to_string(col.key_types, ', '), problem),
-      'write the key as Postgres prints it');
-  end;
-  insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag)
+  keys := catchword.canonical_keys(col, p_keys);
+  -- it expires so long after it is due: by that a job that waits for long is told from one of a clock that was ahead
+  insert into catchword.job (collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, lane)
   select p_collection, given.key,
          case when cardinality(keys) > 1000 then b.base + given.n * interval '1 microsecond' else now() end,
-         now() + p_delay, job_priority, left(coalesce(nullif(p_tag, ''), 'manual'), 100)
-    from unnest(keys) with ordinality as given (key, n),
+         now() + p_delay, now() + p_delay + interval '30 days', job_priority,
+         left(coalesce(nullif(p_tag, ''), 'manual'), 100), given.lane
+    from unnest(keys, case when job_priority <= catchword.priority_live()
+                           then catchword.lanes_of(p_collection, keys) end) with ordinality as given (key, lane, n),
          (select catchword.bulk_base(p_collection, job_priority) offset 0) as b (base)
    order by given.n;
   get diagnostics scheduled = row_count;
   return scheduled;
 end $$;
 comment on function catchword.schedule is 'schedules keys by hand, from any language';
-
-create function catchword.members_at(p_collection text, p_keys text[]) returns setof catchword.collection
-language sql stable set search_path = pg_catalog, pg_temp as $$
-  select m.* from catchword.members(p_collection) as m
-   where m.schema is null or m.schema in (select catchword.schema_in(k) from unnest(p_keys) as k)
-$$;
-comment on function catchword.members_at is 'the members that these keys belong to; or the collection itself';
 
 -- What cannot be a key has no row.
 create function catchword.rows_at(p_collection text, p_keys text[])
@@ -161,18 +204,8 @@ create function catchword.numbers_of(p_collection catchword.collection, p_keys t
 returns table (asked text, key text, revision bigint, drawn boolean)
 language plpgsql stable set search_path = pg_catalog, pg_temp set datestyle = 'ISO, MDY' as $$
 declare
-  parts constant integer := cardinality(p_collection.key_columns);
-  keys text[];
-  odd text;
-  problem text;
+  keys constant text[] := catchword.canonical_keys(p_collection, p_keys);
 begin
-  select k into odd from unnest(p_keys) as k
-   where parts > 1 and cardinality(string_to_array(k, '/')) is distinct from parts limit 1;
-  if found then
-    perform catchword.refuse(format('%L is not a key of %s', odd, p_collection.name),
-      format('write %s, and %%2F for a / in a value', array_to_string(p_collection.key_columns, '/')));
-  end if;
-  keys := catchword.canonical(p_collection, p_keys);
   return query
     select n.asked, n.key,
            case when n.floor is not null then greatest(n.revision, n.recorded + n.recorded % 2)
@@ -186,12 +219,6 @@ begin
               from unnest(p_keys, keys) as k (asked, key)
               left join catchword.rows_at(p_collection.name, keys) as own on own.key = k.key) as n
      order by n.key;
-exception when data_exception then
-  get stacked diagnostics problem = message_text;
-  perform catchword.refuse(
-    format('not a key of %s, whose keys are of type %s: %s',
-           p_collection.name, array_to_string(p_collection.key_types, ', '), problem),
-    'write the key as Postgres prints it');
 end $$;
 comment on function catchword.numbers_of
   is 'of these keys the revision that each has now, odd: it is deleted; null: never seen; and whether it was drawn';
@@ -347,8 +374,9 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   drawn_keys constant text[] := catchword.draw(p_collection, p_keys);
 begin
-  insert into catchword.job (collection, key, priority, tag)
-  select p_collection, k, catchword.priority_quick(), 'touch' from unnest(drawn_keys) k;
+  insert into catchword.job (collection, key, priority, tag, lane)
+  select p_collection, k, catchword.priority_quick(), 'touch', lane
+    from unnest(drawn_keys, catchword.lanes_of(p_collection, drawn_keys)) as drawn (k, lane);
   return drawn_keys;
 end $$;
 comment on function catchword.touch
@@ -761,8 +789,9 @@ declare
   base timestamptz;
 begin
   if p_live and cardinality(p_keys) <= 1000 then
-    insert into catchword.job (collection, key, priority, tag)
-    select p_collection, k, catchword.priority_quick(), 'touch' from unnest(p_keys) k;
+    insert into catchword.job (collection, key, priority, tag, lane)
+    select p_collection, k, catchword.priority_quick(), 'touch', lane
+      from unnest(p_keys, catchword.lanes_of(p_collection, p_keys)) as drawn (k, lane);
   else
     base := catchword.bulk_base(p_collection, catchword.priority_part());
     insert into catchword.job (collection, key, enqueued_at, priority, tag)

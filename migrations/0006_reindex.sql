@@ -231,33 +231,6 @@ begin
 end $$;
 comment on function catchword.check_period is 'refuses a period whose column is no time';
 
-create function catchword.canonical_keys(p_collection catchword.collection, p_keys text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-  canonical text[];
-  problem text;
-begin
-  begin
-    canonical := array(select distinct k from unnest(catchword.canonical(p_collection, p_keys)) as k);
-  exception when data_exception then
-    get stacked diagnostics problem = message_text;
-    perform catchword.refuse(
-      format('not a key of %s, whose keys are of type %s: %s',
-             p_collection.name, array_to_string(p_collection.key_types, ', '), problem),
-      case when cardinality(p_collection.key_types) > 1
-           then format('write %s, and %%2F for a / in a value', array_to_string(p_collection.key_columns, '/'))
-           when p_collection.key_types[1] = 'uuid' then 'write 01234567-89ab-cdef-0123-456789abcdef'
-           when p_collection.key_types[1] = 'date' then 'write 2026-01-31'
-           when p_collection.key_types[1] = 'numeric' then 'write a number'
-           else 'write a whole number' end);
-  end;
-  if exists (select from unnest(canonical) as k where octet_length(k) not between 1 and 512) then
-    perform catchword.refuse('a key has from 1 to 512 bytes', 'Elasticsearch takes no others; correct the key');
-  end if;
-  return canonical;
-end $$;
-comment on function catchword.canonical_keys is 'keys as the text of their own type, each once; refuses what is no key';
-
 create function catchword.reindex_start(
   p_collection text, p_scope text default null, p_value text default null,
   p_from timestamptz default null, p_to timestamptz default null, p_keys text[] default null,
@@ -280,7 +253,10 @@ begin
   elsif p_from is not null then
     perform catchword.check_period(col);
   elsif p_keys is not null then
-    canonical := catchword.canonical_keys(col, p_keys);
+    canonical := array(select distinct k from unnest(catchword.canonical_keys(col, p_keys)) as k);
+    if exists (select from unnest(canonical) as k where octet_length(k) not between 1 and 512) then
+      perform catchword.refuse('a key has from 1 to 512 bytes', 'Elasticsearch takes no others; correct the key');
+    end if;
   end if;
 
   if whole and p_rewrite then

@@ -167,7 +167,12 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
            array(select case when c.schemas is null then to_regclass(u)::text else u end
                    from unnest(c.unwatched) as u order by 1) as unwatched,
            array(select m.schema from catchword.members(c.name) as m where c.schemas is not null) as schemas,
-           c.delay_seconds, c.scopes, c.period, c.revision_column
+           -- it was renamed: no write fails, and no job has a lane
+           c.fair_by is not null
+           and exists (select from catchword.members(c.name) as m
+                        where not catchword.has_column(m.source, c.fair_by)
+                          and (c.fair_by <> 'schema' or c.schemas is null)) as tenants_unknown,
+           c.delay_seconds, c.fair_by, c.scopes, c.period, c.revision_column
       from catchword.collection c where c.name = p_collection
   ),
   said as (
@@ -181,7 +186,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
            array(select case when many.are then u else catchword.named(u, p_path)::text end
                    from jsonb_array_elements_text(p_said -> 'unwatched') as u order by 1) as unwatched,
            array(select catchword.matching(p_table) where many.are) as schemas,
-           (p_said ->> 'delay')::integer as delay_seconds, p_said -> 'scopes' as scopes, p_said ->> 'period' as period,
+           (p_said ->> 'delay')::integer as delay_seconds, p_said ->> 'fair_by' as fair_by,
+           p_said -> 'scopes' as scopes, p_said ->> 'period' as period,
            p_said ->> 'revision' as revision_column
       from (select catchword.schemas_of(p_table) is not null) as many (are)
   )
@@ -194,6 +200,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
              ('schemas', a.schemas is distinct from s.schemas),
              ('watch', a.watch is distinct from s.watch),
              ('delay', a.delay_seconds <> s.delay_seconds),
+             ('fair_by', a.fair_by is distinct from s.fair_by or a.tenants_unknown),
              ('scopes', a.scopes is distinct from s.scopes),
              ('period', a.period is distinct from s.period),
              ('revision', a.revision_column <> s.revision_column),
@@ -319,7 +326,7 @@ create function catchword.attached(
   name text, key_types text[], targets text[], period text, members jsonb, view_name text,
   has_ids boolean, view_exists boolean, paused text, problems text[], unmigrated text[],
   view_changed boolean, rebuilding boolean, installation uuid, unwatched text[], unwatched_columns text[], copy_of text,
-  was_broken boolean, search_alias text, repartitioned boolean
+  was_broken boolean, search_alias text, repartitioned boolean, fair boolean
 )
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select c.name, case when c.schema is null then c.key_types else 'text'::text || c.key_types end, c.targets,
@@ -348,7 +355,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
          c.search_alias,
          its.repartitioned
            or (select count(*) from catchword.collection m where m.member_of = c.name)
-              <> jsonb_array_length(its.members) and c.schemas is not null
+              <> jsonb_array_length(its.members) and c.schemas is not null,
+         c.fair_by is not null
     from catchword.collection c
     join unnest(p_names, p_tables, p_views, p_said) as said (name, source, view, settings)
       on said.name = c.name
@@ -494,8 +502,9 @@ comment on function catchword.renew_worker
   is 'a worker''s heartbeat; p_stood: collections of which jobs were claimed and none moved, and why';
 
 -- Postgres' clock was ahead for a moment: what was scheduled then would be due in a day, and would stand behind
--- everybody until then. No job is made in the future, and the longest wait is a push-back of 75 minutes. Found at the
--- end of each priority, so that it costs nothing where there is none.
+-- everybody until then. No job is made in the future, and the longest wait is a push-back of 75 minutes, but for those
+-- that `schedule` makes for later: they expire later too. Found at the end of each priority, so that it costs nothing
+-- where there is none.
 create function catchword.bring_back(p_collections text[]) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -520,9 +529,11 @@ begin
     union
     select j.id
       from unnest(p_collections) as c (name)
-     cross join lateral (select id from (select id, scheduled_at from catchword.job where job.collection = c.name
+     cross join lateral (select id from (select id, scheduled_at, expires_at from catchword.job
+                                          where job.collection = c.name
                                           order by priority, enqueued_at, id limit 1000) as first
-                          where scheduled_at > now() + interval '2 hours') as j
+                          where scheduled_at > now() + interval '2 hours'
+                            and scheduled_at > expires_at - interval '30 days') as j
   )
   select coalesce(array_agg(id), '{}') into ids from ahead;
   if cardinality(ids) > 0 then

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgPool, Row};
 
 use super::{check, load, watched};
+use crate::Error;
 use crate::config;
-use crate::{Error, database};
+use crate::database::{self, Question};
 
 /// A lock that is not had within this time is given back, so that the application's traffic never queues behind it.
 const LOCK_TIMEOUT: &str = "set local lock_timeout = '2s'";
@@ -86,21 +87,25 @@ async fn forget_members(connection: &mut PgConnection, config: &config::Collecti
 }
 
 async fn attach_whole(connection: &mut PgConnection, config: &config::Collection) -> Result<(), Error> {
-    sqlx::query("select catchword.attach_whole($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")
-        .bind(&config.name)
-        .bind(&config.table)
-        .bind(&config.key)
-        .bind(&config.view)
-        .bind(&config.revision)
-        .bind(&config.watch)
+    bind_settings(sqlx::query(include_str!("attach_whole.sql")), config).execute(connection).await?;
+    Ok(())
+}
+
+/// Binds what the configuration says: $1 to $12.
+fn bind_settings(question: Question, config: &config::Collection) -> Question {
+    question
+        .bind(config.name.clone())
+        .bind(config.table.clone())
+        .bind(config.key.clone())
+        .bind(config.view.clone())
+        .bind(config.revision.clone())
+        .bind(config.watch.clone())
         .bind(touches(config))
         .bind(delay(config))
         .bind(json!(config.scopes))
-        .bind(&config.period)
-        .bind(&config.unwatched)
-        .execute(connection)
-        .await?;
-    Ok(())
+        .bind(config.period.clone())
+        .bind(config.unwatched.clone())
+        .bind(config.fair_by.clone())
 }
 
 /// Attaches and undoes it: every refusal is heard before anything is made for the collection elsewhere.
@@ -127,21 +132,8 @@ pub async fn try_attach(pool: &PgPool, config: &config::Collection) -> Result<()
 }
 
 async fn attach_in(connection: &mut PgConnection, config: &config::Collection, schema: Option<&str>) -> Result<String, Error> {
-    let done = sqlx::query_scalar(include_str!("attach.sql"))
-        .bind(&config.name)
-        .bind(&config.table)
-        .bind(&config.key)
-        .bind(&config.view)
-        .bind(&config.revision)
-        .bind(&config.watch)
-        .bind(touches(config))
-        .bind(delay(config))
-        .bind(json!(config.scopes))
-        .bind(&config.period)
-        .bind(&config.unwatched)
-        .bind(schema)
-        .fetch_one(&mut *connection)
-        .await?;
+    let question = bind_settings(sqlx::query(include_str!("attach.sql")), config).bind(schema.map(str::to_owned));
+    let done = question.fetch_one(&mut *connection).await?.try_get(0)?;
     // of many schemas this one alone: each takes as long, however many there are
     let name = match schema {
         None => config.name.clone(),
@@ -170,16 +162,6 @@ pub async fn attach_statements(connection: &mut PgConnection, config: &config::C
 }
 
 async fn statements_in(connection: &mut PgConnection, config: &config::Collection, schema: Option<&str>) -> Result<Vec<String>, Error> {
-    sqlx::query(include_str!("check_source.sql"))
-        .bind(&config.name)
-        .bind(&config.table)
-        .bind(&config.key)
-        .bind(&config.revision)
-        .bind(&config.watch)
-        .bind(touches(config))
-        .bind(schema)
-        .execute(&mut *connection)
-        .await?;
     Ok(sqlx::query_scalar(include_str!("attach_statements.sql"))
         .bind(&config.name)
         .bind(&config.table)
@@ -188,6 +170,7 @@ async fn statements_in(connection: &mut PgConnection, config: &config::Collectio
         .bind(&config.watch)
         .bind(touches(config))
         .bind(delay(config))
+        .bind(&config.fair_by)
         .bind(schema)
         .fetch_all(connection)
         .await?)
@@ -273,6 +256,7 @@ pub(super) fn said(config: &config::Collection) -> Value {
         "watch": config.watch,
         "touches": touches(config),
         "delay": delay(config),
+        "fair_by": config.fair_by,
         "scopes": config.scopes,
         "period": config.period,
         "revision": config.revision,

@@ -132,6 +132,7 @@ fn read(rows: &[PgRow], config: &config::Collection, prefix: &str) -> Result<Col
         search_alias,
         targets: targets.into_iter().map(Target::new).collect(),
         period: row.try_get("period")?,
+        fair: row.try_get::<bool, _>("fair")?.then_some(config.fair_share),
         paused: row.try_get("paused")?,
         problems: row.try_get("problems")?,
         unmigrated,

@@ -61,6 +61,8 @@ pub struct Collection {
     pub targets: Vec<Target>,
     /// The column that `reindex --between` reads.
     pub period: Option<String>,
+    /// The largest share of a batch that one tenant's jobs may have while others have work; none: tenants are not told apart.
+    pub fair: Option<f64>,
     /// Why it is paused, if it is.
     pub paused: Option<String>,
     /// What is wrong with what the promises rest on: triggers, columns, the view. Empty: nothing.

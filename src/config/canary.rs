@@ -32,5 +32,7 @@ pub(super) static COLLECTION: LazyLock<Collection> = LazyLock::new(|| Collection
     unwatched: Vec::new(),
     watch: Vec::new(),
     // the loop is what it watches: no direct write comes first
+    fair_by: None,
+    fair_share: 1.0,
     delay: Some(Duration::ZERO),
 });

@@ -13,7 +13,7 @@ use super::section::{Key, Section, Source};
 
 /// A table, the view that makes its documents, and the index they live in. Columns are as Postgres has them, unquoted; tables and views
 /// as they were written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Collection {
     /// What jobs, metrics and commands call it.
     pub name: String,
@@ -44,6 +44,10 @@ pub struct Collection {
     /// How long a live job waits, so that the direct path may come first: whole seconds, an hour at most. None: not at all, but for
     /// [`DIRECT_DELAY`] in the transactions of `store_and_schedule`.
     pub delay: Option<Duration>,
+    /// The column that names the tenant of a row, so that one tenant's flood does not stand before others' writes.
+    pub fair_by: Option<String>,
+    /// The largest share of a batch that one tenant may have while others have work: above 0, at most 1.
+    pub fair_share: f64,
 }
 
 /// A change of `table` changes the documents of the rows whose `row_column` has the changed row's `column`. Instead of a column a value may
@@ -116,6 +120,8 @@ const KEYS: &[Key] = &[
     Key { name: "unwatched", example: r#"unwatched = ["country"]"# },
     Key { name: "watch", example: r#"watch = ["text", "tags"]"# },
     Key { name: "delay", example: r#"delay = "60s""# },
+    Key { name: "fair_by", example: r#"fair_by = "userid""# },
+    Key { name: "fair_share", example: "fair_share = 0.5" },
 ];
 
 const TOUCH_KEYS: &[Key] = &[
@@ -138,6 +144,7 @@ pub(super) fn section<'a>(source: Source<'a>, nth: usize, at: usize, table: &'a 
 
 pub(super) fn read(section: &Section) -> Result<Collection, Error> {
     let name = section.required_text("name", names::collection)?;
+    let fair_share = section.share("fair_share")?;
     let folder = section.source.file.parent().unwrap_or(Path::new(""));
     let collection = Collection {
         table: section.required_text("table", names::relation)?,
@@ -153,9 +160,16 @@ pub(super) fn read(section: &Section) -> Result<Collection, Error> {
         unwatched: unwatched(section)?,
         watch: watch(section)?,
         delay: section.parsed("delay", delay)?,
+        fair_by: section.text("fair_by", names::column)?.map(|name| names::as_in_sql(&name)),
+        fair_share: fair_share.unwrap_or(1.0),
         name,
     };
     check_schemas(section, &collection)?;
+    if collection.fair_by.is_none() && fair_share.is_some() {
+        let fault =
+            Fault::new("says nothing without fair_by", r#"write fair_by = "userid" too, with the column that names a row's tenant"#);
+        return Err(section.refuse("fair_share", section.at("fair_share"), fault));
+    }
     Ok(collection)
 }
 

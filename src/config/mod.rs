@@ -44,7 +44,7 @@ use error::Fault;
 use section::{Key, Section, Source};
 
 /// The content of `catchword.toml`, checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// Where it was read from.
     pub file: PathBuf,

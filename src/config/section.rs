@@ -92,6 +92,25 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// A part of a whole: above 0, at most 1.
+    pub fn share(&self, key: &str) -> Result<Option<f64>, Error> {
+        let Some(value) = self.table.get(key) else {
+            return Ok(None);
+        };
+        let written = match value.get_ref() {
+            DeValue::Float(written) => written.as_str(),
+            DeValue::Integer(written) => written.as_str(),
+            _ => return Err(self.wrong_type(key, value)),
+        };
+        match written.replace('_', "").parse() {
+            Ok(share) if share > 0.0 && share <= 1.0 => Ok(Some(share)),
+            _ => {
+                let fault = Fault::new(format!("is {written}"), "write a number above 0, and 1 at most: 0.5 is a half");
+                Err(self.refuse(key, value.span().start, fault))
+            }
+        }
+    }
+
     pub fn list(&self, key: &str) -> Result<Option<&'a [Spanned<DeValue<'a>>]>, Error> {
         let Some(value) = self.table.get(key) else {
             return Ok(None);

@@ -39,6 +39,8 @@ period = "updated"
 touches = [{ table = "document", column = "id", row_column = "document_id", watch = ["title"] }]
 watch = ["text", "tags"]
 delay = "2m"
+fair_by = "userid"
+fair_share = 0.25
 "#;
 
 fn parse(text: &str) -> Result<Config, String> {
@@ -102,6 +104,8 @@ fn everything_that_can_be_written_is_read() {
             unwatched: Vec::new(),
             watch: vec!["text".into(), "tags".into()],
             delay: Some(Duration::from_secs(120)),
+            fair_by: Some("userid".into()),
+            fair_share: 0.25,
         }]
     );
 }
@@ -157,7 +161,7 @@ fn an_unknown_key_is_refused_with_a_guess_or_the_list() {
     one_refused(
         "retries = 1",
         "retries is not a known key; the keys here are: name, table, key, view, mapping, index, search_alias, revision, scopes, \
-         period, touches, unwatched, watch, delay",
+         period, touches, unwatched, watch, delay, fair_by, fair_share",
     );
     one_refused(r#"touches = [{ tabel = "document" }]"#, "touch 1: tabel is not a known key; did you mean table?");
 }
@@ -326,6 +330,27 @@ fn a_touch_names_columns_an_expression_or_a_query() {
         let error = touch(entry).unwrap_err();
         assert!(error.contains(&format!("touch 1: {problem}")), "{entry}: {error}");
     }
+}
+
+#[test]
+fn a_fair_share_is_a_part_of_a_whole_and_needs_a_column_of_tenants() {
+    assert_eq!((one("").fair_by, one("").fair_share), (None, 1.0));
+    for (text, share) in [("0.5", 0.5), ("1", 1.0), ("1.0", 1.0), ("1e-3", 0.001)] {
+        let read = one(&format!("fair_by = \"Owner\"\nfair_share = {text}"));
+        assert_eq!((read.fair_by.as_deref(), read.fair_share), (Some("owner"), share));
+    }
+    for text in ["0", "0.0", "1.1", "-0.5", "50", "nan", "inf"] {
+        let remedy = "write a number above 0, and 1 at most: 0.5 is a half";
+        one_refused(&format!("fair_share = {text}"), &format!("fair_share is {text}; {remedy}"));
+    }
+    one_refused("fair_share = \"half\"", "fair_share cannot be a text; write fair_share = 0.5");
+    one_refused(
+        "fair_share = 0.5",
+        "fair_share says nothing without fair_by; write fair_by = \"userid\" too, with the column that names a row's tenant",
+    );
+    one_refused("fair_by = 1", "fair_by cannot be a number; write fair_by = \"userid\"");
+    one_refused("fair_by = [\"a\", \"b\"]", "fair_by cannot be a list; write fair_by = \"userid\"");
+    assert!(parse(&format!("{LEAST}fair_by = \"\"")).unwrap_err().contains("fair_by"));
 }
 
 #[test]

@@ -29,14 +29,16 @@ pub struct Job {
     /// The trace of the request that wrote the row, if it said so. Anybody may have written anything here.
     pub traceparent: Option<String>,
     pub expired: bool,
+    /// The tenant's, in a collection with `fair_by`.
+    pub lane: Option<i16>,
 }
 
 /// How far a walk has come. It lives for one pass: a job that commits late behind it is met by the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cursor {
-    priority: i32,
-    enqueued_at: DateTime<Utc>,
-    id: i64,
+    pub(super) priority: i32,
+    pub(super) enqueued_at: DateTime<Utc>,
+    pub(super) id: i64,
 }
 
 /// Is a live job of these collections due?

@@ -97,6 +97,7 @@ mod tests {
             tag: tag.into(),
             traceparent: None,
             expired: false,
+            lane: None,
         };
         let mut measured = Measured::default();
         for job in [job("update", 1), job("import", 1), job("reindex.user", 100), job("update", 100), job("audit", 1)] {
@@ -130,6 +131,7 @@ mod tests {
             tag: "insert".into(),
             traceparent: None,
             expired: false,
+            lane: None,
         };
         let mut measured = Measured::default();
         measured.settled(&job, Duration::from_secs(1));

@@ -133,6 +133,7 @@ mod tests {
             tag: "test".into(),
             traceparent: None,
             expired,
+            lane: None,
         }
     }
 

@@ -11,22 +11,21 @@ use tracing::Instrument;
 
 use super::lane::lane;
 use super::pass::{PASS, Trial, admit};
-use super::walk::{Look, Walks};
+use super::walk::{Look, Reached, Walks};
 use crate::collection::Collection;
 use crate::context::Context;
-use crate::job::Cursor;
 use crate::outcome::Outcome;
 use crate::{Error, metrics};
 
 /// How far the lane has come in each queue, and whether a look would have been in vain there.
 #[derive(Debug, Default)]
-pub(crate) struct Seen(HashMap<String, (Cursor, Look)>);
+pub(crate) struct Seen(HashMap<String, Reached>);
 
 impl Seen {
-    fn of(&self, collection: &Collection) -> (Cursor, Look) {
-        let (cursor, look) = self.0.get(&collection.name).copied().unwrap_or((Cursor::TOP, Look::Later));
+    fn of(&self, collection: &Collection) -> Reached {
+        let reached = self.0.get(&collection.name).cloned().unwrap_or_default();
         // of several targets one mostly has what another lacks
-        (cursor, if collection.targets.len() == 1 { look } else { Look::First })
+        if collection.targets.len() == 1 { reached } else { Reached { look: Look::First, ..reached } }
     }
 }
 
@@ -52,9 +51,10 @@ async fn walk(context: &Context, collections: &[&str], seen: &mut Seen, stop: &C
         admit(context, collections, Trial::Over, &mut outcome).await.into_iter().map(|(collection, _)| collection).collect();
     let (mut unseen, mut looked) = (Vec::new(), Vec::new());
     for collection in &admitted {
-        match seen.of(collection) {
-            (cursor, Look::Later) => unseen.push((collection.clone(), cursor)),
-            (_, Look::First) => looked.push(collection.name.clone()),
+        let reached = seen.of(collection);
+        match reached.look {
+            Look::Later => unseen.push((collection.clone(), reached)),
+            Look::First => looked.push(collection.name.clone()),
         }
     }
     if !unseen.is_empty() {
@@ -66,7 +66,7 @@ async fn walk(context: &Context, collections: &[&str], seen: &mut Seen, stop: &C
     let walks = Mutex::new(Walks::quick(admitted));
     outcome.add(lane(context, &walks, stop, end).await?);
     // where the look was in vain, the next ones are written without it; of what was just written it says nothing
-    let in_vain = walks.into_inner().reached().filter(|(name, (_, look))| *look == Look::Later && looked.contains(name));
+    let in_vain = walks.into_inner().reached().filter(|(name, reached)| reached.look == Look::Later && looked.contains(name));
     seen.0.extend(in_vain);
     Ok(outcome)
 }

@@ -10,7 +10,7 @@ use tracing::{Instrument, Span, debug_span};
 
 use crate::collection::Collection;
 use crate::context::Context;
-use crate::job::{self, Cursor, Job};
+use crate::job::{self, Cursor, Fairly, Job, Lanes};
 use crate::traceparent::Links;
 use crate::{Error, database};
 
@@ -34,12 +34,30 @@ pub(super) struct Walks {
     /// Where every walk ends.
     end: Cursor,
     /// How far the walks came, and how the next batch of each would begin.
-    reached: HashMap<String, (Cursor, Look)>,
+    reached: HashMap<String, Reached>,
+}
+
+/// How far a walk came, and how its next batch would begin.
+#[derive(Clone, Debug)]
+pub(super) struct Reached {
+    pub cursor: Cursor,
+    /// Of quick jobs.
+    pub lanes: Lanes,
+    pub look: Look,
+}
+
+impl Default for Reached {
+    fn default() -> Reached {
+        Reached { cursor: Cursor::TOP, lanes: Lanes::default(), look: Look::Later }
+    }
 }
 
 struct Walk {
     collection: Arc<Collection>,
     cursor: Cursor,
+    /// How far it has come in the lanes of quick jobs, and of those that waited: where the collection is fair.
+    quick_lanes: Lanes,
+    live_lanes: Lanes,
     /// How far the turns of live jobs that waited have come, and the bulks' own.
     waited: Cursor,
     bulk: Cursor,
@@ -121,14 +139,20 @@ impl Walks {
     }
 
     /// The same over those quick jobs that lie behind a cursor: they are written without a look, and no touches have their turn.
-    pub fn unseen(collections: Vec<(Arc<Collection>, Cursor)>) -> Walks {
+    pub fn unseen(collections: Vec<(Arc<Collection>, Reached)>) -> Walks {
         let looks = Looks { live: Look::Later, bulk: Look::First };
-        let walk = |(collection, cursor)| Walk { cursor, looks, touches: Touches::Over, ..Walk::of(collection, false) };
+        let walk = |(collection, Reached { cursor, lanes, .. })| Walk {
+            cursor,
+            quick_lanes: lanes,
+            looks,
+            touches: Touches::Over,
+            ..Walk::of(collection, false)
+        };
         Walks { walks: collections.into_iter().map(walk).collect(), ..Walks::quick(Vec::new()) }
     }
 
     /// How far each walk came that claimed something, and how its next batch would begin.
-    pub fn reached(self) -> impl Iterator<Item = (String, (Cursor, Look))> {
+    pub fn reached(self) -> impl Iterator<Item = (String, Reached)> {
         self.reached.into_iter()
     }
 
@@ -158,19 +182,16 @@ impl Walks {
                 Some(Aside::Bulk) => (walk.bulk, Cursor::END),
                 None => (walk.cursor, self.end),
             };
-            let name = &walk.collection.name;
-            let claim = claim(context, name, from, end, limit).instrument(debug_span!("claim", collection = name));
-            let (transaction, mut jobs) = claim.await?;
-            // fewer than asked for: the end of the queue
-            let last = jobs.last().filter(|_| jobs.len() as u32 == limit).map(Cursor::behind);
-            if aside.is_none() {
-                walk.leave_out_seen(&mut jobs);
-            }
+            let span = debug_span!("claim", collection = walk.collection.name);
+            let (transaction, jobs, last) = walk.claim(context, aside, from, end, limit).instrument(span).await?;
             // this is the pass' span: it points back at the requests that wrote
             self.links.add(&Span::current(), jobs.iter().filter_map(|job| job.traceparent.as_deref()));
             let (collection, look) = (walk.collection.clone(), walk.looks.of(&jobs));
             if let Some(job) = jobs.last() {
-                self.reached.insert(collection.name.clone(), (Cursor::behind(job), look));
+                // of a fair one its last job stands anywhere: beside the lanes it came as far as it goes on from
+                let cursor = if collection.fair.is_some() { last.unwrap_or(from) } else { Cursor::behind(job) };
+                let lanes = walk.quick_lanes.clone();
+                self.reached.insert(collection.name.clone(), Reached { cursor, lanes, look });
             }
             match (aside, last) {
                 (Some(Aside::Waited), last) => walk.waited = last.unwrap_or(end),
@@ -200,8 +221,8 @@ impl Walks {
     /// How the next batch of a collection begins that is live or a bulk's as these jobs are.
     pub fn look(&mut self, name: &str, jobs: &[Job], look: Look) {
         self.walks.iter_mut().filter(|walk| walk.collection.name == name).for_each(|walk| *walk.looks.of_mut(jobs) = look);
-        if let Some((_, next)) = self.reached.get_mut(name) {
-            *next = look;
+        if let Some(reached) = self.reached.get_mut(name) {
+            reached.look = look;
         }
     }
 
@@ -216,25 +237,42 @@ impl Walks {
     }
 }
 
-async fn claim(
-    context: &Context,
-    name: &str,
-    from: Cursor,
-    end: Cursor,
-    limit: u32,
-) -> Result<(Transaction<'static, Postgres>, Vec<Job>), Error> {
-    let mut transaction = database::begin(&context.pool).await?;
-    let jobs = job::claim_until(&mut transaction, name, from, end, limit).await?;
-    Ok((transaction, jobs))
-}
-
 impl Walk {
     fn of(collection: Arc<Collection>, on_trial: bool) -> Walk {
         let looks = Looks { live: Look::First, bulk: Look::First };
         // a blocked collection has enough to do
         let touches = if on_trial { Touches::Over } else { Touches::AfterABatch };
         let (cursor, waited, bulk) = (Cursor::TOP, Cursor::BEHIND_QUICK, Cursor::BEHIND_LIVE);
-        Walk { collection, cursor, waited, bulk, turn: 0, touches, at_end: false, on_trial, looks }
+        let (quick_lanes, live_lanes) = (Lanes::default(), Lanes::default());
+        Walk { collection, cursor, quick_lanes, live_lanes, waited, bulk, turn: 0, touches, at_end: false, on_trial, looks }
+    }
+
+    /// The next batch, and where the walk goes on behind it; none: all up to the end has been claimed.
+    async fn claim(
+        &mut self,
+        context: &Context,
+        aside: Option<Aside>,
+        from: Cursor,
+        end: Cursor,
+        limit: u32,
+    ) -> Result<(Transaction<'static, Postgres>, Vec<Job>, Option<Cursor>), Error> {
+        let mut transaction = database::begin(&context.pool).await?;
+        let name = &self.collection.name;
+        if let Some(share) = self.collection.fair.filter(|_| from < Cursor::BEHIND_LIVE) {
+            let quick = from < Cursor::BEHIND_QUICK;
+            let (lanes, behind) =
+                if quick { (&mut self.quick_lanes, Cursor::BEHIND_QUICK) } else { (&mut self.live_lanes, Cursor::BEHIND_LIVE) };
+            let Fairly { jobs, next } = job::claim_fairly(&mut transaction, name, from, lanes, limit, share).await?;
+            // one priority after the other
+            return Ok((transaction, jobs, next.or((behind < end).then_some(behind))));
+        }
+        let mut jobs = job::claim_until(&mut transaction, name, from, end, limit).await?;
+        // fewer than asked for: the end of the queue
+        let last = jobs.last().filter(|_| jobs.len() as u32 == limit).map(Cursor::behind);
+        if aside.is_none() {
+            self.leave_out_seen(&mut jobs);
+        }
+        Ok((transaction, jobs, last))
     }
 
     /// Whose turn the next batch is, if it is not simply the next one's.

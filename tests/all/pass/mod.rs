@@ -2,6 +2,7 @@
 
 pub mod bad_documents;
 pub mod canary;
+pub mod fair;
 pub mod idle;
 pub mod interleavings;
 pub mod limits;

@@ -13,12 +13,16 @@ async fn what_cannot_be_scheduled_is_refused_and_leaves_nothing() {
         (format!("'nobody', array[{key}]"), "there is no collection 'nobody'", "select name from catchword.collection"),
         (format!("'annotation', array[{key}, null]"), "a key is null", "leave it out"),
         ("'annotation', null".into(), "a key is null", "leave it out"),
-        (format!("'annotation', array[{key}, 'x']"), "not a key of annotation, whose keys are of type uuid", "as Postgres prints it"),
+        (
+            format!("'annotation', array[{key}, 'x']"),
+            "not a key of annotation, whose keys are of type uuid",
+            "write 01234567-89ab-cdef-0123-456789abcdef",
+        ),
         (format!("'annotation', array[{key}], 'x', 0"), "there is no priority 0", "write 1 (live), 100 (part) or 1000 (whole)"),
         (format!("'annotation', array[{key}], 'x', 2000"), "there is no priority 2000", "write 1 (live)"),
         (format!("'annotation', array[{key}], 'x', null"), "there is no priority null", "write 1 (live)"),
         (format!("'annotation', array[{key}], 'x', 1, '-1 second'"), "a delay of -00:00:01", "write 0 for at once"),
-        (format!("'annotation', array[{key}], 'x', 1, '2 hours'"), "longer than an hour", "schedule it when it is due"),
+        (format!("'annotation', array[{key}], 'x', 1, '25 hours'"), "longer than a day", "schedule it when it is due"),
         (format!("'annotation', array[{key}], 'x', 1, null"), "a delay of null", "write 0 for at once"),
         (
             "'annotation', array(select gen_random_uuid()::text from generate_series(1, 100001))".into(),
@@ -81,4 +85,19 @@ async fn a_thousand_reindexes_at_once_take_turns() {
     assert_eq!(counts.len(), 1_000, "each has jobs in the first batch");
     let (least, most) = (counts.values().min().unwrap(), counts.values().max().unwrap());
     assert!((2..=3).contains(least) && (2..=3).contains(most), "{least} to {most} of each");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_for_tomorrow_waits_and_is_not_taken_for_one_of_a_clock_that_was_ahead() {
+    let world = World::new().await;
+    let key = world.in_step("acct:a", "x").await;
+    world.sql(&format!("select catchword.schedule('annotation', array['{key}'], p_delay => '1 day')")).await;
+    let waits = "select scheduled_at > now() + interval '23 hours' from catchword.job where collection = 'annotation'";
+    assert_eq!(world.one::<i64>("select catchword.bring_back(array['annotation'])").await, 0);
+    assert!(world.one::<bool>(waits).await);
+    assert!(!world.run(&["doctor"]).await.1.contains("dated in the future,"));
+    // one that was put off by a clock a day ahead looks much the same, and is brought back
+    world.sql("update catchword.job set expires_at = enqueued_at + interval '30 days' where collection = 'annotation'").await;
+    assert_eq!(world.one::<i64>("select catchword.bring_back(array['annotation'])").await, 1);
+    assert!(!world.one::<bool>(waits).await);
 }

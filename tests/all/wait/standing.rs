@@ -160,10 +160,10 @@ async fn what_is_no_question_is_refused_with_what_to_write() {
         ("'nobody', '{}'", "there is no collection 'nobody'", "there is annotation, bystander, place"),
         ("'annotation', null", "a key is null", "leave it out"),
         ("'annotation', array[null]", "a key is null", "leave it out"),
-        ("'annotation', array['x']", "not a key of annotation, whose keys are of type uuid", "as Postgres prints it"),
+        ("'annotation', array['x']", "not a key of annotation, whose keys are of type uuid", "write 01234567-89ab-cdef-0123-456789abcdef"),
         ("'annotation', array(select n::text from generate_series(1, 1001) n)", "1001 keys are too many", "at most 1000"),
-        ("'place', array['7']", "'7' is not a key of place", "write tenant/name"),
-        ("'place', array['x/y']", "not a key of place, whose keys are of type integer, text", "as Postgres prints it"),
+        ("'place', array['7']", "'7' has not 2 parts", "write tenant/name"),
+        ("'place', array['x/y']", "not a key of place, whose keys are of type integer, text", "write tenant/name"),
     ] {
         for function in ["standing", "known"] {
             let (message, with_hint) = refusal(&world, &format!("select * from catchword.{function}({asked})")).await;

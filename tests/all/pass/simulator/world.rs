@@ -555,6 +555,7 @@ impl Simulation {
                 tag: "simulator".into(),
                 traceparent: None,
                 expired: false,
+                lane: None,
             };
             let decided = match (&found.answer, found.verdict) {
                 (Some(Answer::Conflict), _) if !self.on(Rule::ConflictIsNotDone) => Fate::Settle,

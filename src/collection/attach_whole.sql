@@ -1,0 +1,1 @@
+select catchword.attach_whole($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)

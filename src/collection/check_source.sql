@@ -1,1 +1,0 @@
-select catchword.check_source(case when $7::text is null then $1 else catchword.member_name($1, $7) end, catchword.named(catchword.in_schema($2, catchword.schemas_of($2), $7)), $3, $4, $5, catchword.touches_in($6, catchword.schemas_of($2), $7))
