@@ -75,14 +75,18 @@ language sql immutable set search_path = pg_catalog, pg_temp
 return $t$create or replace function {inserted_function}() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp {iso_dates} as $f$
 #variable_conflict use_variable
-{declare_lanes}begin
+declare
+{settings}
+  tag text := 'insert';
+{variable_lanes}begin
+{heed_settings}
 {lanes_of_inserted}  insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent{lane})
-  select {collection}, {n_key}, {due}, {live}, {tag}, {traceparent}{next_lane}
+  select {collection}, {n_key}, due, live, tag, traceparent{next_lane}
     from new_rows n
    where not exists (select from new_rows offset 1000);
   if not found then
     insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent)
-    select {collection}, {n_key}, {spaced}, {due}, {part}, {tag}, {traceparent}
+    select {collection}, {n_key}, {spaced}, due, {part}, tag, traceparent
       from new_rows n, (select {base} offset 0) as b (base)
      where exists (select from new_rows offset 1000);
   end if;
@@ -101,14 +105,17 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp {join_by
 declare
   old_keys constant text[] := array(
     select {o_key} from (select {o_columns} from old_rows o except select {n_columns} from new_rows n) as o);
+{settings}
+  tag text := 'update';
 {variable_lanes}begin
+{heed_settings}
 {lanes_of_updated}  insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent{lane})
-  select {collection}, {n_key}, {due}, {live}, {tag}, {traceparent}{next_lane}
+  select {collection}, {n_key}, due, live, tag, traceparent{next_lane}
     from new_rows n
    where not exists (select from new_rows offset 1000) and {changed};
   if not found then
     insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent)
-    select {collection}, {n_key}, {spaced}, {due}, {part}, {tag}, {traceparent}
+    select {collection}, {n_key}, {spaced}, due, {part}, tag, traceparent
       from new_rows n, (select {base} offset 0) as b (base)
      where exists (select from new_rows offset 1000) and {changed};
   end if;
@@ -125,12 +132,12 @@ declare
       from unnest(old_keys) as gone (key) where octet_length(gone.key) <= 512;
 
     insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent)
-    select {collection}, gone.key, {due}, {live}, {tag}, {traceparent}
+    select {collection}, gone.key, due, live, tag, traceparent
       from unnest(old_keys) as gone (key)
      where cardinality(old_keys) <= 1000;
     if not found then
       insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent)
-      select {collection}, gone.key, {spaced}, {due}, {part}, {tag}, {traceparent}
+      select {collection}, gone.key, {spaced}, due, {part}, tag, traceparent
         from unnest(old_keys) as gone (key), (select {base} offset 0) as b (base)
        where cardinality(old_keys) > 1000;
     end if;
@@ -148,7 +155,11 @@ language sql immutable set search_path = pg_catalog, pg_temp
 return $t$create or replace function {deleted_function}() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp {iso_dates} as $f$
 #variable_conflict use_variable
-{declare_lanes}begin
+declare
+{settings}
+  tag text := lower(tg_op);
+{variable_lanes}begin
+{heed_settings}
   if tg_op = 'TRUNCATE' and not {read_committed} then
     -- the snapshot is older than the lock: rows committed since would be emptied without a trace
     raise exception using errcode = 'CW001',
@@ -167,12 +178,12 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp {iso_dat
     from {rows} o where octet_length({o_key}) <= 512;
 
 {lanes_of_deleted}  insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent{lane})
-  select {collection}, {o_key}, {due}, {live}, {tag}, {traceparent}{next_lane}
+  select {collection}, {o_key}, due, live, tag, traceparent{next_lane}
     from {rows} o
    where not exists (select from {rows} offset 1000);
   if not found then
     insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent)
-    select {collection}, {o_key}, {spaced}, {due}, {part}, {tag}, {traceparent}
+    select {collection}, {o_key}, {spaced}, due, {part}, tag, traceparent
       from {rows} o, (select {base} offset 0) as b (base)
      where exists (select from {rows} offset 1000);
   end if;
@@ -200,6 +211,8 @@ declare
   base numeric;
   old_key text;
   new_key text;
+{settings}
+  tag text := lower(tg_op);
 {variable_lane}begin
   if tg_op <> 'DELETE' then
     new_key := {n_key};
@@ -220,10 +233,11 @@ declare
     base := extract(epoch from {base});
   end if;
   perform set_config({counter}, stamp || ' ' || counted || ' ' || coalesce(base::text, ''), true);
+{heed_settings}
 {lane_of_row}
   if new_key is not null then
     insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent{lane})
-    values ({collection}, new_key, {row_enqueued}, {due}, {row_priority}, {tag}, {traceparent}{row_lane});
+    values ({collection}, new_key, {row_enqueued}, due, {row_priority}, tag, traceparent{row_lane});
   end if;
   if old_key is not null then
     if counted <= 1000 and {read_committed} then
@@ -234,7 +248,7 @@ declare
     insert into catchword.record (collection, key, revision)
     select {collection}, old_key, nextval('catchword.revision') + 1 where octet_length(old_key) <= 512;
     insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent{lane})
-    values ({collection}, old_key, {row_enqueued}, {due}, {row_priority}, {tag}, {traceparent}{row_lane});
+    values ({collection}, old_key, {row_enqueued}, due, {row_priority}, tag, traceparent{row_lane});
   end if;
   return null;
 end $f$$t$;
@@ -425,13 +439,12 @@ comment on function catchword.lane_of is 'an expression for the lane of a row; n
 create function catchword.lane_names(p_fair_by text, p_schema text, p_changed text) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select case when p_fair_by is null
-    then '{"lane": "", "next_lane": "", "row_lane": "", "declare_lanes": "", "variable_lanes": "", "variable_lane": "",
+    then '{"lane": "", "next_lane": "", "row_lane": "", "variable_lanes": "", "variable_lane": "",
            "lanes_of_inserted": "", "lanes_of_updated": "", "lanes_of_deleted": "", "lane_of_row": ""}'::jsonb
     else jsonb_build_object(
       'lane', ', lane',
       'next_lane', ', lanes[row_number() over ()]',
       'row_lane', ', case when counted <= 1000 then lane end',
-      'declare_lanes', E'declare\n  lanes smallint[];\n',
       'variable_lanes', E'  lanes smallint[];\n',
       'variable_lane', E'  lane smallint;\n',
       'lanes_of_inserted', format(gathered, l.of_new, 'new_rows n', 'new_rows', 'true'),
@@ -461,7 +474,8 @@ comment on function catchword.lane_names is 'what the names in the templates sta
 -- What the names in braces stand for. Whatever comes from outside is quoted here.
 --
 -- A setting can never fail a write: it is taken only where it looks right. After a transaction-local set_config a
--- setting is ''. In a serializable transaction the queue is not read at all: what is read there can fail the commit.
+-- setting is ''. As a rule there is none, and one expression finds that: each that is evaluated costs the writer.
+-- In a serializable transaction the queue is not read at all: what is read there can fail the commit.
 --
 -- A member of a collection, `note$3`, has triggers and functions of its own, and leaves its jobs under the name of the
 -- whole, `note`.
@@ -485,11 +499,25 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'counter', quote_literal('catchword.rows_' || split_part(p_collection, '$', 1)),
     'row_enqueued', $v$case when counted > 1000 then to_timestamp(base) + counted * interval '1 microsecond'
               else now() end$v$,
-    'row_priority', format('case when counted > 1000 then %s else %s end', catchword.priority_part(), d.live),
-    'live', d.live,
     'quick', catchword.priority_quick(),
     'part', catchword.priority_part(),
-    'due', format('now() + make_interval(secs => %s)', d.seconds),
+    'row_priority', format('case when counted > 1000 then %s else live end', catchword.priority_part()),
+    'settings', format($v$  due timestamptz := now()%s;
+  live integer := %s;
+  traceparent text;$v$, case when p_delay > 0 then format(' + make_interval(secs => %s)', p_delay) else '' end,
+      case when p_delay > 0 then catchword.priority_live() else catchword.priority_quick() end),
+    'heed_settings', format(
+      $v$  if concat(current_setting('catchword.delay', true), current_setting('catchword.tag', true),
+            current_setting('catchword.traceparent', true)) <> '' then
+    if current_setting('catchword.delay', true) ~ '^[0-9]{1,4}$' then
+      if current_setting('catchword.delay', true)::integer <= 3600 then
+        due := now() + make_interval(secs => current_setting('catchword.delay', true)::integer);
+        live := case when due > now() then %s else %s end;
+      end if;
+    end if;
+    tag := coalesce(nullif(left(current_setting('catchword.tag', true), 100), ''), tag);
+    traceparent := nullif(left(current_setting('catchword.traceparent', true), 55), '');
+  end if;$v$, catchword.priority_live(), catchword.priority_quick()),
     'tag', $v$coalesce(nullif(left(current_setting('catchword.tag', true), 100), ''), lower(tg_op))$v$,
     'traceparent', $v$nullif(left(current_setting('catchword.traceparent', true), 55), '')$v$,
     'read_committed', r.read_committed,
@@ -506,12 +534,6 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     || catchword.lane_names(p_fair_by, p_schema, c.changed)
     from (values ($v$(current_setting('transaction_isolation') in ('read committed', 'read uncommitted'))$v$)
          ) as r (read_committed),
-         lateral (values (format($v$case when current_setting('catchword.delay', true) ~ '^[0-9]{1,4}$'
-                and current_setting('catchword.delay', true)::integer <= 3600
-               then current_setting('catchword.delay', true)::integer else %s end$v$, p_delay))) as s (seconds),
-         lateral (values (s.seconds, format('case when %s > 0 then %s else %s end', s.seconds,
-                                            catchword.priority_live(), catchword.priority_quick()))
-                 ) as d (seconds, live),
          (select string_agg('new.' || catchword.quoted(name), ', ' order by name),
                  string_agg('old.' || catchword.quoted(name), ', ' order by name)
             from (select unnest(p_watch) union select unnest(p_key) union select p_revision) as t (name)
