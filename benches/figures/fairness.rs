@@ -1,4 +1,4 @@
-//! Figure 9: one user has a million jobs pending, and another asks for a hundred at the same priority.
+//! Figure 9: one user has a million jobs pending, and another asks for a hundred at the same priority; then a thousand others do at once.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::report::{Goal, Report};
 use crate::scale::Scale;
 use crate::seed::{BULK_USER, Size};
 use crate::stats::grouped;
-use crate::world::{Bench, Layout};
+use crate::world::{Bench, Layout, World};
 
 const ASKED: i64 = 100;
 
@@ -60,6 +60,48 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
         settled as f64 / ASKED as f64,
         Goal::AtLeast(1.0),
     );
+    at_once(bench, &world, &mut report).await?;
     world.close().await?;
     Ok(report)
+}
+
+/// Reindexes of many users at once, behind one that began before them. If all of them take turns, their first jobs are all among the first.
+async fn at_once(bench: &Bench, world: &World, report: &mut Report) -> anyhow::Result<()> {
+    let (users, each) = bench.scale.pick((1_000, 20), (100, 20), (5, 4));
+    world.sql("truncate catchword.job").await?;
+    world
+        .sql(&format!(
+            "begin; set local session_replication_role = replica;
+             update annotation a set userid = 'acct:u' || (n % {users}) from (select id, row_number() over () as n from annotation limit {}) as few
+              where a.id = few.id; commit; analyze annotation",
+            users * each
+        ))
+        .await?;
+    let pending: i64 = world.one(&format!("select catchword.reindex('annotation', 'user', '{BULK_USER}')")).await?;
+    for user in 0..users {
+        world.sql(&format!("select catchword.reindex('annotation', 'user', 'acct:u{user}')")).await?;
+    }
+    let first: i64 = world
+        .one(&format!(
+            "select count(*) from (select key from catchword.job where collection = 'annotation' order by priority, enqueued_at, id limit {})
+                    as first join annotation a on a.id::text = first.key where a.userid like 'acct:u%'",
+            (users + 1) * each
+        ))
+        .await?;
+    let asked = users * each;
+    let who = format!(
+        "of {} jobs of {} reindexes beside {} pending of one user",
+        grouped(asked as f64),
+        grouped(users as f64),
+        grouped(pending as f64)
+    );
+    let ratio = first as f64 / asked as f64;
+    report.line(
+        format!("{who}: among the first {}", grouped(((users + 1) * each) as f64)),
+        first.to_string(),
+        asked.to_string(),
+        ratio,
+        Goal::AtLeast(1.0),
+    );
+    Ok(())
 }

@@ -30,9 +30,11 @@ mod large_update;
 mod long_queue;
 mod memory;
 mod missing;
+mod outage;
 mod plans;
 mod quick;
 mod reindex;
+mod tenants;
 mod transaction;
 mod wal;
 mod workers;
@@ -90,6 +92,8 @@ async fn run(scale: Scale, only: Option<Vec<u8>>) -> anyhow::Result<()> {
         16 audit,
         17 differences,
         18 quick,
+        19 tenants,
+        20 outage,
     }
     bench.close().await?;
     if scale != Scale::Smoke {

@@ -14,8 +14,11 @@ pub struct Process(Child);
 impl Process {
     /// A worker of this world; `database` is another way to its database.
     pub fn worker(world: &World, database: Option<&str>) -> anyhow::Result<Process> {
-        let mut command = binary(world, database);
-        Ok(Process(command.args(["worker", "--listen", "127.0.0.1:0"]).spawn()?))
+        Process::start(binary(world, database).args(["worker", "--listen", "127.0.0.1:0"]))
+    }
+
+    pub fn start(command: &mut Command) -> anyhow::Result<Process> {
+        Ok(Process(command.spawn()?))
     }
 
     pub fn pid(&self) -> u32 {
