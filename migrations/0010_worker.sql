@@ -546,6 +546,29 @@ end $$;
 comment on function catchword.bring_back
   is 'makes jobs due that were scheduled while Postgres'' clock was ahead; returns how many';
 
+-- Elasticsearch answers again. What was put off meanwhile would be due in half a minute, and be the next tick's; it
+-- stands at the front of the queue. A job that waits for its direct write and is looked at early is done no harm.
+create function catchword.hasten(p_collections text[]) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan set enable_sort = off as $$
+declare
+  put_off bigint[];
+  hastened bigint;
+begin
+  put_off := array(
+    select j.id
+      from unnest(p_collections) as c (name)
+     cross join lateral (select id, attempts, scheduled_at from catchword.job where job.collection = c.name
+                          order by priority, enqueued_at, id limit 20000) as j
+     where j.attempts = 0 and j.scheduled_at > now() and j.scheduled_at <= now() + interval '30 seconds');
+  update catchword.job set scheduled_at = now() where id = any(array(
+    select id from catchword.job where id = any(put_off) for update skip locked));
+  get diagnostics hastened = row_count;
+  return hastened;
+end $$;
+comment on function catchword.hasten
+  is 'makes jobs due that were put off because Elasticsearch was down; returns how many';
+
 -- The beginning of a tick: which server this is, what is due, a heartbeat. If nothing is due, the tick ends here.
 -- The settings are those of a claim, and for its reasons (src/job/keep_the_plan.sql): it walks the queue as a claim
 -- does.

@@ -158,7 +158,7 @@ grant execute on function
   catchword.attached(text[], text[], text[], jsonb[], text), catchword.unmigrated(text, text, jsonb, text),
   catchword.unwatched_tables(catchword.collection, oid[]), catchword.unwatched_columns(catchword.collection, text[]),
   catchword.renew_worker(uuid, text, text, text[], jsonb, text, boolean, text, text[], jsonb),
-  catchword.note_moved(text[]), catchword.bring_back(text[]),
+  catchword.note_moved(text[]), catchword.bring_back(text[]), catchword.hasten(text[]),
   catchword.tick(uuid, text, text, text[], jsonb, text, boolean, text, text[], jsonb)
   to :"worker";
 -- [worker, sync, audit] To give rows a new number: after a change of a related table, and where Elasticsearch is ahead.

@@ -117,7 +117,7 @@ impl Keeper {
         tracing::info!("this worker keeps the quick lane");
         let mut pace = Pace::new(self.every.unwrap_or(STAY), Instant::now());
         while !stop.is_cancelled() && self.is_needed() {
-            self.look_for_the_end_of_an_outage();
+            self.look_for_the_end_of_an_outage(&mut connection).await?;
             self.tell().await;
             let reach = pace.reach(Instant::now());
             let QuickDue { due, took } = ask(&mut connection, &self.askable(), reach).await?;
@@ -134,7 +134,8 @@ impl Keeper {
             }
             wait(stop, pace.wait(Instant::now())).await;
         }
-        Ok(())
+        // without a lane it ends with the outage
+        self.look_for_the_end_of_an_outage(&mut connection).await
     }
 
     /// A pass over these collections, in a task of its own: a panic does not end the keeper. True: something moved, and there may be more.
@@ -199,7 +200,7 @@ impl Keeper {
     }
 
     /// While a breaker is open it is probed soon; as soon as one closes, the loop goes on with all that has gathered.
-    fn look_for_the_end_of_an_outage(&mut self) {
+    async fn look_for_the_end_of_an_outage(&mut self, connection: &mut PgConnection) -> Result<(), Error> {
         let context = &self.worker.context;
         let open: Vec<Arc<Collection>> = self.collections().into_iter().filter(|collection| self.is_down(collection)).collect();
         if !open.is_empty() {
@@ -207,10 +208,14 @@ impl Keeper {
             open.iter().for_each(|collection| probe_in_background(context, collection));
         }
         let down: BTreeSet<String> = open.iter().map(|collection| collection.name.clone()).collect();
-        if !self.down.is_subset(&down) {
+        let back: Vec<String> = self.down.difference(&down).cloned().collect();
+        if !back.is_empty() {
+            let hastened = sqlx::query(include_str!("hasten.sql")).bind(back).execute(connection);
+            timeout(ANSWER, hastened).await.map_err(|_| no_answer())??;
             self.wake.notify_one();
         }
         self.down = down;
+        Ok(())
     }
 
     /// One line for many passes, and a heartbeat that says that work moves.

@@ -1,0 +1,1 @@
+select catchword.hasten($1)
