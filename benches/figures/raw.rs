@@ -51,6 +51,13 @@ impl Raw {
         Ok(index)
     }
 
+    /// How many documents were ever written to an index.
+    pub async fn indexed(&self, index: &str) -> anyhow::Result<u64> {
+        let url = format!("{}/{index}/_stats/indexing?filter_path=_all.primaries.indexing.index_total", self.url);
+        let answer: serde_json::Value = serde_json::from_slice(&self.client.get(url).send().await?.bytes().await?)?;
+        answer["_all"]["primaries"]["indexing"]["index_total"].as_u64().context("no number of writes in the answer")
+    }
+
     pub async fn drop_index(&self, index: &str) -> anyhow::Result<()> {
         self.client.delete(format!("{}/{index}", self.url)).send().await?.error_for_status()?;
         Ok(())

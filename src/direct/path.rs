@@ -61,6 +61,7 @@ impl DirectPath {
         let direct = self.index_noting(collection, stored.keys.clone(), Refresh::No, written, &noted).await;
         let revisions = match noted.get() {
             Some(revisions) => revisions.clone(),
+            None if stored.keys.is_empty() => BTreeMap::new(),
             None => self.revisions(collection, stored.keys, ends).await,
         };
         Ok(Kept { value: stored.value, direct, revisions })

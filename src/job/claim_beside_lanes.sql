@@ -6,7 +6,8 @@ select id, key, priority, enqueued_at, scheduled_at, now() as claimed_at, attemp
    and (priority, enqueued_at, id) > ($2, $3, $4)
    and priority < $6
    and scheduled_at <= now()
-   and (lane is null or (enqueued_at, id) > (($7::timestamptz[])[lane + 1], ($8::bigint[])[lane + 1]))
+   -- the first comparison is enough for nearly all that is passed over
+   and (lane is null or enqueued_at >= ($7::timestamptz[])[lane + 1] and (enqueued_at, id) > (($7::timestamptz[])[lane + 1], ($8::bigint[])[lane + 1]))
  order by priority, enqueued_at, id
  limit $5
    for update skip locked
