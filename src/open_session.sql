@@ -1,2 +1,2 @@
--- The caller's own statements run here: under the path that the role has by itself.
+-- The caller's own statements run here: under the role's own path.
 reset search_path

@@ -3,7 +3,7 @@
 use super::{Counts, Kind};
 
 /// How many of these a repair can schedule: all but those whose jobs were given up.
-pub(super) fn mendable(counts: &Counts) -> u64 {
+pub(super) fn repairable(counts: &Counts) -> u64 {
     Kind::ALL.into_iter().filter(|kind| *kind != Kind::Dead).map(|kind| of(counts, kind)).sum()
 }
 
@@ -51,6 +51,6 @@ mod tests {
     fn what_was_given_up_and_what_is_pending_is_not_repaired() {
         let mut counts = counts(&[(Kind::Missing, 1), (Kind::Content, 2), (Kind::Dead, 4)]);
         counts.insert("pending".into(), 8);
-        assert_eq!((mendable(&counts), given_up(&counts)), (3, 4));
+        assert_eq!((repairable(&counts), given_up(&counts)), (3, 4));
     }
 }

@@ -14,8 +14,8 @@ const TOUCHED: usize = 1_000;
 impl Run<'_> {
     /// Jobs and the audit's own row in one transaction: after a kill neither is there without the other.
     pub(super) async fn repair(&mut self, confirmed: &Confirmed) -> Result<(), Error> {
-        let mended: Vec<&Difference> = confirmed.differences.iter().filter(|found| self.ledger.repair && is_mendable(found)).collect();
-        let (numbered, plain): (Vec<&Difference>, Vec<&Difference>) = mended.into_iter().partition(|found| needs_a_number(found));
+        let repaired: Vec<&Difference> = confirmed.differences.iter().filter(|found| self.ledger.repair && is_repairable(found)).collect();
+        let (numbered, plain): (Vec<&Difference>, Vec<&Difference>) = repaired.into_iter().partition(|found| needs_a_number(found));
         self.draw_numbers(&numbered).await?;
         let mut transaction = database::begin(&self.context.pool).await?;
         // one job for a key, however many indices it differs in
@@ -55,7 +55,7 @@ impl Run<'_> {
 }
 
 /// A dead letter needs a person, and so does an id that Postgres cannot even keep in a job.
-fn is_mendable(found: &Difference) -> bool {
+fn is_repairable(found: &Difference) -> bool {
     found.kind != Kind::Dead && !found.key.contains('\0')
 }
 

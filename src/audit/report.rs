@@ -145,7 +145,7 @@ impl fmt::Display for Report {
 impl Report {
     fn say_what_to_do(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report { collection, differences, scheduled, .. } = self;
-        match (remedy::mendable(differences), self.repair) {
+        match (remedy::repairable(differences), self.repair) {
             (0, _) => writeln!(f, "  not in step; no repair can help")?,
             (_, true) => writeln!(f, "  not in step; {scheduled} scheduled for repair, watch them: catchword status")?,
             (_, false) => writeln!(f, "  not in step; repair it: {}", remedy::repair(collection, differences))?,

@@ -45,12 +45,12 @@ pub struct Switched {
 impl Verified {
     /// How many differed at the last audit.
     pub fn differed(&self) -> u64 {
-        self.mendable() + self.given_up()
+        self.repairable() + self.given_up()
     }
 
     /// How many of these a repair can schedule.
-    pub fn mendable(&self) -> u64 {
-        remedy::mendable(&self.counts)
+    pub fn repairable(&self) -> u64 {
+        remedy::repairable(&self.counts)
     }
 
     /// How many had been given up: a dead letter says why.

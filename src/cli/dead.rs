@@ -148,7 +148,7 @@ fn report(done: &str, count: i64, options: &DeadAct) -> anyhow::Result<End> {
     Ok(if count == 0 { End::Not } else { End::Done })
 }
 
-/// Something must be said: an empty command line does not mean everything.
+/// Something must be named: an empty command line does not mean everything.
 fn chosen(catchword: &Catchword, options: &DeadAct) -> anyhow::Result<Which> {
     let narrowed = options.which.collection.is_some()
         || options.which.reason.is_some()
@@ -173,7 +173,7 @@ fn which(catchword: &Catchword, options: &args::Which, ids: &[i64]) -> anyhow::R
     })
 }
 
-/// What was said, for the journal.
+/// What was typed, for the journal.
 fn words(options: &DeadAct) -> String {
     let mut words: Vec<String> = options.ids.iter().take(20).map(i64::to_string).collect();
     let given = [("--reason", &options.which.reason), ("--tag", &options.which.tag), ("--since", &options.which.since)];

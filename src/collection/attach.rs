@@ -12,7 +12,7 @@ use crate::database::{self, Question};
 
 /// A lock that is not had within this time is given back, so that the application's traffic never queues behind it.
 const LOCK_TIMEOUT: &str = "set local lock_timeout = '2s'";
-/// Tries before it is said that the table is too busy: about a minute in all.
+/// Tries before it answers that the table is too busy: about a minute in all.
 const TRIES: u32 = 15;
 
 /// What attaching did.

@@ -32,7 +32,7 @@ pub enum Document {
     Later(i64),
 }
 
-/// What is said of a document that readers would never see.
+/// The error of a document that readers would never see.
 const MARKED: &str =
     "the document has a field catchword_deleted, which is catchword's own: search would never find it; give it another name";
 

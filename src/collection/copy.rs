@@ -1,4 +1,4 @@
-//! A copy of a database has the original's id, and so its indices. Whose they are is said by a person.
+//! A copy of a database has the original's id, and so its indices. Whose they are is decided by a person.
 
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;

@@ -128,7 +128,7 @@ fn is_a_rows_fault(error: &sqlx::Error) -> bool {
     over_a_gigabyte || code(error).is_some_and(|code| is_of(&code, &ROW_FAULTS))
 }
 
-/// Any other error, such as missing names and missing rights, is the view's: it repeats until somebody mends it.
+/// Any other error, such as missing names and missing rights, is the view's: it repeats until somebody fixes it.
 fn view_error(error: sqlx::Error) -> Error {
     match code(&error) {
         Some(code) if !is_of(&code, &ACCIDENTS) => Error::View(sentence(&error)),

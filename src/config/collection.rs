@@ -173,7 +173,7 @@ pub(super) fn read(section: &Section) -> Result<Collection, Error> {
     Ok(collection)
 }
 
-/// Many schemas are said in the same way wherever a table or view of theirs is named.
+/// Many schemas are written in the same way wherever a table or view of theirs is named.
 fn check_schemas(section: &Section, collection: &Collection) -> Result<(), Error> {
     let refuse = |key: &str, problem: String, remedy: String| Err(section.refuse(key, section.at(key), Fault::new(problem, remedy)));
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_*".contains(c);

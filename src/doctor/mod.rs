@@ -78,8 +78,8 @@ async fn doctor_postgres(context: &Context, environment: &Environment, report: &
     let hello = tokio::time::timeout(HELLO, database::beside(&context.pool, STATEMENT)).await;
     let mut connection = match hello {
         Ok(Ok(connection)) => connection,
-        Ok(Err(error)) => return Err(away(report, error.to_string())),
-        Err(_) => return Err(away(report, "it does not answer within 5 s".into())),
+        Ok(Err(error)) => return Err(down(report, error.to_string())),
+        Err(_) => return Err(down(report, "it does not answer within 5 s".into())),
     };
     let connection = &mut connection;
     report.add("postgres", postgres::look(connection, environment, &context.config).await?);
@@ -134,7 +134,7 @@ async fn doctor_table(
 ) -> Result<(), Error> {
     let group = format!("{} table", config.name);
     report.add(&group, table::look(connection, config, collection).await?);
-    // what is missing was said of the table; whatever else needs it cannot be told
+    // what is missing is already a line about the table; whatever else needs it cannot be told
     let broken = |error: &Error| error.sqlstate().is_some() && !error.is_too_slow() && !collection.problems.is_empty();
     match trial::look(connection, collection).await {
         Err(error) if broken(&error) => {}
@@ -148,7 +148,7 @@ async fn doctor_table(
     Ok(())
 }
 
-fn away(report: &mut Report, why: String) -> Error {
+fn down(report: &mut Report, why: String) -> Error {
     report.add("postgres", [fail("answers", why, "start it, or correct DATABASE_URL")]);
     Error::refused("it does not answer")
 }

@@ -135,7 +135,7 @@ fn of_known_fault(status: u16, fault: &Fault<'_>) -> Option<Answer> {
 }
 
 impl Answer {
-    /// What was said, where something was.
+    /// The reason, where the answer has one.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Answer::Applied | Answer::Conflict => None,

@@ -19,7 +19,7 @@ pub const MOST_FOUND: usize = 250;
 impl Elastic {
     /// Under which versions search shows these documents through the readers' alias, by id. What it does not show is not in it.
     ///
-    /// Only a search tells. An index that nobody searched for a while does not refresh by itself; a search makes it do so.
+    /// Only a search tells. An index that nobody searched for a while does not refresh on its own; a search makes it do so.
     pub async fn found(&self, alias: &str, ids: &[&str], limit: Duration) -> Result<HashMap<String, i64>, Answer> {
         if ids.is_empty() {
             return Ok(HashMap::new());

@@ -159,7 +159,7 @@ impl Breakers {
                 self.succeeded(collection);
                 false
             }
-            // they come from a living cluster, and are not mended by leaving it alone
+            // they come from a living cluster, and are not fixed by leaving it alone
             Answer::Failed(_) | Answer::Overloaded(_) | Answer::Blocked(_) => false,
             Answer::Denied(_) => self.with(Scope::Cluster, |breaker| breaker.open.is_none() && breaker.trip(now, rand::random(), &why)),
             Answer::Unreachable(_) => self.with(Scope::Cluster, |breaker| breaker.failed(now, rand::random(), &why)),

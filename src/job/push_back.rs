@@ -4,7 +4,7 @@ use sqlx::PgConnection;
 
 use crate::Error;
 
-/// Refusals until a job is buried: with the waiting in between, about a quarter of an hour in which a mapping can be mended.
+/// Refusals until a job is buried: with the waiting in between, about a quarter of an hour in which a mapping can be fixed.
 pub const MAX_ATTEMPTS: i32 = 5;
 
 /// A refusal to be charged to a job.
@@ -18,7 +18,7 @@ pub struct Charge {
 /// When the job is due again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// It was mended: the next look may see it agree.
+    /// It was fixed: the next look may see it agree.
     AtOnce,
     /// Exponentially later.
     Later,

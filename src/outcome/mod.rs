@@ -12,7 +12,7 @@ use crate::compare::Verdict;
 
 pub(crate) use measured::{Bulk, Measured, OBJECTIVE_SECONDS};
 
-/// What a pass did, counted in jobs where nothing else is said.
+/// What a pass did, counted in jobs where no other unit is named.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Outcome {

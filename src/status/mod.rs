@@ -136,7 +136,7 @@ impl CollectionStatus {
     fn is_well(&self) -> bool {
         let Some(census) = &self.census else { return false };
         let forgotten = !self.served && self.paused.is_none() && census.oldest_due_seconds.is_some_and(|age| age > ABSENT_SECONDS);
-        let differs = self.audit.as_ref().is_some_and(|audit| audit.lost.is_some() || audit.mendable() > 0 && audit.scheduled == 0);
+        let differs = self.audit.as_ref().is_some_and(|audit| audit.lost.is_some() || audit.repairable() > 0 && audit.scheduled == 0);
         !differs
             && self.unmigrated.is_none()
             && self.not_shown.is_none()

@@ -133,7 +133,7 @@ fn verified(name: &str, audit: &Verified) -> String {
         return format!("never; a worker audits it automatically, or: catchword audit {name}{runs}");
     };
     let at = at.format("%Y-%m-%d %H:%M UTC");
-    let mended = match (audit.mendable(), audit.scheduled) {
+    let repair = match (audit.repairable(), audit.scheduled) {
         (0, _) => format!("up to {at}"),
         (_, scheduled @ 1..) if audit.healing => format!("up to {at}, {scheduled} scheduled for repair"),
         (_, repaired @ 1..) => format!("up to {at}, {repaired} repaired"),
@@ -143,7 +143,7 @@ fn verified(name: &str, audit: &Verified) -> String {
         0 => String::new(),
         dead => format!("; {dead} given up: {}", audit.correct(name)),
     };
-    format!("{mended}{given_up}{runs}")
+    format!("{repair}{given_up}{runs}")
 }
 
 fn ago(seconds: f64) -> String {

@@ -120,7 +120,7 @@ impl Waits {
         Ok((by_asked, keys))
     }
 
-    /// One look, and for what is there one search. What cannot be asked is said of each key.
+    /// One look, and for what is there one search. If the index cannot be asked, each key gets the reason.
     async fn look(&self, name: &str, waited: &mut [Key], until: Until) {
         let Some(collection) = self.context.collection(name) else { return };
         let open = |key: &&mut Key| !key.is_done(until);

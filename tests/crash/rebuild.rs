@@ -28,7 +28,7 @@ const POINTS: [&str; 12] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn alone_and_is_followed_by_itself() {
+async fn alone_and_the_same_command_again_ends_it() {
     let world = Arc::new(World::with(quick()).await);
     world.sql(ROWS).await;
     world.catchword.drain("test", &["annotation"]).await.unwrap();
@@ -47,7 +47,7 @@ async fn alone_and_is_followed_by_itself() {
     }
 }
 
-/// From the swap on a worker goes on by itself.
+/// From the swap on a worker goes on without a command.
 #[tokio::test(flavor = "multi_thread")]
 async fn beside_a_worker_that_goes_on() {
     let world = Arc::new(World::with(quick()).await);

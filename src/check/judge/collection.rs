@@ -234,7 +234,7 @@ fn differences(verified: &Verified) -> String {
 fn repair(collection: &str, verified: &Verified) -> String {
     let repair = || format!("{}; if it finds some again: {}", verified.repair(collection), verified.causes());
     let correct = || verified.correct(collection);
-    match (verified.mendable(), verified.given_up()) {
+    match (verified.repairable(), verified.given_up()) {
         (_, 0) => repair(),
         (0, _) => correct(),
         (_, dead) => format!("{}; {dead} given up: {}", repair(), correct()),

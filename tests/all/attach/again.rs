@@ -209,7 +209,7 @@ async fn changed_columns_to_watch_raise_the_floor_and_a_related_table_more_asks_
 
     config.touches = vec![label];
     let done = collection::attach(&world.pool, &config).await.unwrap();
-    assert_eq!(done, Attached::Changed, "nothing is stale by itself");
+    assert_eq!(done, Attached::Changed, "nothing is stale yet");
     assert_eq!(floor(&world).await, last);
     let filled = "select filled_view is not null from catchword.collection where name = 'item'";
     assert!(!world.one::<bool>(filled).await, "its earlier changes left no touch: status asks for a reindex");

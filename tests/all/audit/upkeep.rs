@@ -1,4 +1,4 @@
-//! What a worker does beside the loop: it notices an index that lost writes, audits by itself, and sweeps old tombstones.
+//! What a worker does beside the loop: it notices an index that lost writes, audits without being asked, and sweeps old tombstones.
 
 use catchword::upkeep::Upkeep;
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ impl World {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_that_was_replaced_by_an_old_copy_is_noticed_and_healed_by_itself() {
+async fn an_index_that_was_replaced_by_an_old_copy_is_noticed_and_repaired() {
     let world = World::new().await;
     let mut upkeep = world.upkeep();
     let old: Vec<String> = [world.in_step("acct:a", "one").await, world.in_step("acct:a", "two").await].into();
@@ -190,7 +190,7 @@ async fn readers_and_counts_never_see_the_sentinel() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collection_is_audited_by_itself_when_its_time_has_come_and_what_differs_is_repaired() {
+async fn a_collection_is_audited_when_its_time_has_come_and_what_differs_is_repaired() {
     let world = World::new().await;
     let mut upkeep = world.upkeep();
     let key = world.in_step("acct:a", "one").await;
@@ -400,7 +400,7 @@ async fn an_index_that_is_not_there_keeps_no_other_from_being_renewed() {
         ))
         .await;
     let mut upkeep = world.another().await.upkeep(&[]);
-    assert!(upkeep.round(&CancellationToken::new()).await.is_err(), "and it is said");
+    assert!(upkeep.round(&CancellationToken::new()).await.is_err(), "and it is reported");
     let renewed: Vec<String> = world.all("select target from catchword.sentinel order by 1").await;
     assert_eq!(renewed, [world.index("annotation"), world.index("bystander")]);
 }

@@ -58,7 +58,7 @@ async fn a_frozen_elasticsearch_slows_a_service_by_a_second_and_only_until_the_b
     }
     let (frozen_for, times_are_judged) = frozen_for();
     let calm = if times_are_judged { Duration::from_secs(10) } else { Duration::from_secs(2) };
-    // a server that has just started is slow by itself
+    // a server that has just started is slow anyway
     for _ in 0..5 {
         let warm = world.annotate("acct:before", "the frost").await;
         eventually("direct writes are quick", async || catchword.index_now("annotation", [&warm]).await == Direct::Indexed).await;

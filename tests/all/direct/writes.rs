@@ -251,7 +251,7 @@ async fn what_cannot_be_indexed_directly_is_left_and_says_why() {
     assert_eq!(world.catchword.index_now("annotation", Vec::<String>::new()).await, Direct::Indexed);
 }
 
-/// What is said of a direct write on a machine that is too busy for one: allowed for anybody at any time.
+/// What a direct write answers on a machine that is too busy for one: allowed for anybody at any time.
 fn is_late(direct: &Direct) -> bool {
     matches!(direct, Direct::Left(why) if why.contains("second") || why.contains("in time"))
 }

@@ -151,7 +151,7 @@ async fn a_missing_alias_blocks_its_collection_and_makes_no_surprise_index() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_closed_or_write_blocked_index_charges_nobody_and_recovers_by_itself() {
+async fn a_closed_or_write_blocked_index_charges_nobody_and_recovers() {
     let world = World::with(with_pages()).await;
     let index = world.index("page");
     for (n, (fault, cure, body)) in
@@ -175,7 +175,7 @@ async fn a_closed_or_write_blocked_index_charges_nobody_and_recovers_by_itself()
 
         let (status, said) = world.http(method.1, &format!("/{index}/{cure}"), body).await;
         assert_eq!(status, 200, "{said}");
-        eventually("it recovers by itself", async || {
+        eventually("it recovers", async || {
             world.sql("update catchword.job set scheduled_at = now() where collection = 'page'").await;
             let outcome = world.catchword.drain("test", &["page"]).await.unwrap();
             world.one::<i64>("select count(*) from catchword.job where collection = 'page'").await == 0 && outcome.blocked.is_empty()
@@ -287,7 +287,7 @@ async fn an_index_of_another_installation_is_never_written_to() {
     assert!(said.contains("belongs to installation "), "{said}");
 
     assert_eq!(staging.charged().await, 0);
-    assert_eq!(staging.jobs().await, 1, "its job waits for somebody to mend it");
+    assert_eq!(staging.jobs().await, 1, "its job waits for somebody to fix it");
     assert_eq!(production.found("annotation").await, [theirs]);
     assert_eq!(production.version("annotation", &key).await, None);
     production.noise_is_untouched().await;

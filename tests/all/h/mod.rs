@@ -26,7 +26,7 @@ touches = [
 ]
 "#;
 
-/// The schema, attached; nothing is said about it by migrate or doctor.
+/// The schema, attached; neither migrate nor doctor warns of anything.
 pub async fn world() -> World {
     let sql = include_str!("schema.sql").into();
     let more = COLLECTION.replace("{folder}", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/h"));

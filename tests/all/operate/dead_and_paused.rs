@@ -89,11 +89,11 @@ async fn discarding_asks_and_is_written_down() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pause_stops_claims_and_direct_writes_and_loses_nothing() {
     let world = World::new().await;
-    let (code, out, _) = world.run(&["pause", "annotation", "--reason", "mending the mapping"]).await;
+    let (code, out, _) = world.run(&["pause", "annotation", "--reason", "fixing the mapping"]).await;
     assert!(code == 0 && out.contains("catchword resume annotation"), "{out}");
     assert_eq!(world.run(&["pause", "annotation", "--reason", "again"]).await.0, 1, "paused already");
     let (_, out, _) = world.run(&["status"]).await;
-    assert!(out.contains("mending the mapping"), "{out}");
+    assert!(out.contains("fixing the mapping"), "{out}");
 
     let key = world.annotate("acct:a", "x").await;
     let claimed = world.pass().await.claimed;

@@ -26,7 +26,7 @@ impl World {
         assert!(code == 0 && bad.iter().all(|line| known(&line)), "{after}: {bad:?}");
     }
 
-    /// Breaks something, sees the line and what it says, mends it, and sees that all is well.
+    /// Breaks something, sees the line and what it says, fixes it, and sees that all is well.
     async fn sees(&self, make: &str, group: &str, what: &str, level: &str, said: &str, undo: &str) {
         self.does(make).await;
         let (code, lines) = self.doctor().await;

@@ -46,7 +46,7 @@ async fn prepared_transactions_slots_and_standbys_that_hold_vacuum_back_are_seen
     let said = vacuum(&world).await.unwrap();
     assert!(said.contains("replication slot behind has held vacuum back for 10") && said.contains("pg_drop_replication_slot"), "{said}");
 
-    // and without a slot by itself
+    // and the standby alone, without a slot
     let standby_is_told = "alter system reset primary_slot_name";
     sqlx::raw_sql(standby_is_told).execute(&mut PgConnection::connect(&address).await.unwrap()).await.unwrap();
     sqlx::raw_sql("select pg_reload_conf()").execute(&mut PgConnection::connect(&address).await.unwrap()).await.unwrap();

@@ -55,7 +55,7 @@ async fn clients_that_are_slow_or_many_keep_nobody_out() {
     }
     assert_eq!(worker.get(&world, "/healthz").await.0, 200);
     assert!(scrape(&world, &worker).await.value("catchword_process_resident_memory_bytes") > 0.0);
-    // each is let go of by itself, also one that goes on sending a byte now and then
+    // each connection is closed by the worker, also one that goes on sending a byte now and then
     let mut dripping = TcpStream::connect(worker.address()).await.unwrap();
     dripping.write_all(b"GET /healthz HTTP/1.1\r\nx: ").await.unwrap();
     eventually("a client that drips is cut off", async || {

@@ -36,7 +36,7 @@ async fn a_dead_letter_is_one_line_and_no_line_holds_a_value_or_a_password() {
     .await;
     let buried = |line: &Value| line["message"].as_str().unwrap().starts_with("buried: ");
     let lines = || worker.lines().iter().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>();
-    eventually("each is said", async || lines().iter().filter(|line| buried(line)).count() == 2).await;
+    eventually("each is logged", async || lines().iter().filter(|line| buried(line)).count() == 2).await;
 
     let text = worker.lines().join("\n");
     for value in ["pelican", "heron", "4711"] {

@@ -265,7 +265,7 @@ async fn a_worker_keeps_everything_in_step_with_its_own_rights() {
         Request { collection: "annotation".into(), keys: Some(vec![stranger.clone(), key.clone()]), hidden: true, ..Request::default() };
     let id = reindex::start(catchword.pool(), &request).await.unwrap();
     assert_eq!(reindex::chunk(catchword.pool(), id, request.chunk()).await.unwrap(), (2, true));
-    crate::common::eventually("both are mended", async || {
+    crate::common::eventually("both are fixed", async || {
         world.sql("update catchword.job set scheduled_at = now()").await;
         catchword.drain("test", &["annotation"]).await.unwrap();
         world.jobs().await == 0

@@ -256,7 +256,7 @@ async fn a_missing_and_a_stale_document_are_explained() {
     assert!(words.contains("stale: search finds an older one"), "{words}");
     assert!(words.contains("due 2100-01-01 00:00:00 UTC, asked for by update\n"), "{words}");
 
-    // somebody took the job away: what to type is said
+    // somebody deleted the job: what to type is printed
     world.sql("delete from catchword.job where collection = 'annotation'").await;
     let (_, words, _) = world.explained(&key).await;
     assert!(words.ends_with(&format!("not in step, and no job is open: catchword reindex annotation --ids {key} --hidden\n")), "{words}");

@@ -119,7 +119,7 @@ async fn health_and_readiness_and_metrics_are_served() {
 
     world.sql("alter table catchword.installation rename to installation_away").await;
     eventually("not ready", async || worker.get(&world, "/readyz").await.0 == 503).await;
-    assert_eq!(worker.get(&world, "/healthz").await.0, 200, "a restart would mend nothing");
+    assert_eq!(worker.get(&world, "/healthz").await.0, 200, "a restart would fix nothing");
     world.sql("alter table catchword.installation_away rename to installation").await;
     eventually("ready again", async || worker.get(&world, "/readyz").await.0 == 200).await;
 }
@@ -129,7 +129,7 @@ async fn a_worker_that_finds_triggers_switched_off_says_so_and_serves_the_others
     let world = World::with(Layout { tick: "* * * * * *", ..Layout::default() }).await;
     world.sql("alter table bystander disable trigger catchword_bystander_deleted").await;
     let _worker = start(&world).await;
-    eventually("it is said", async || {
+    eventually("it is reported", async || {
         world
             .one::<i64>(
                 "select count(*) from catchword.worker where blocked ->> 'bystander' like '%catchword_bystander_deleted on public.bystander is disabled%'",
@@ -168,7 +168,7 @@ async fn a_worker_that_cannot_write_is_not_ready_and_says_why_until_it_can() {
         status == 503 && body.contains("unreachable")
     })
     .await;
-    assert_eq!(worker.get(&world, "/healthz").await.0, 200, "a restart would mend nothing");
+    assert_eq!(worker.get(&world, "/healthz").await.0, 200, "a restart would fix nothing");
     gate.pass();
     world.sql("update catchword.job set scheduled_at = now()").await;
     eventually("ready again", async || worker.get(&world, "/readyz").await.0 == 200).await;

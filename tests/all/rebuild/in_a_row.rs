@@ -35,7 +35,7 @@ async fn rebuilds_in_a_row_under_writes_lose_nothing_whoever_is_killed() {
         assert_eq!(worker.child.wait().await.unwrap().signal(), Some(9));
         world.intent_is_durable().await;
         worker = start(&world).await;
-        // the worker may have ended it meanwhile: then this is another one. It ends by itself, however slow the machine is; a server that
+        // the worker may have ended it meanwhile: then this is another one. It comes to its end, however slow the machine is; a server that
         // does not answer in half a minute is no fault, if the same command goes on
         loop {
             let (code, said, errors) = world.run(super::AT_ONCE).await;

@@ -66,7 +66,7 @@ async fn an_index_that_squats_on_the_name_of_the_alias() {
     refused(&world, super::KEEP, "is an index, and catchword needs that name for an alias").await;
 }
 
-/// A server of its own: what is said of its disks holds for everybody on it.
+/// A server of its own: what is set for its disks holds for everybody on it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_without_room_for_two() {
     let server = Server::start("").await;

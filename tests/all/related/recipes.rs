@@ -11,7 +11,7 @@ fn block(language: &str, recipe: &str) -> String {
     page[from..from + page[from..].find("\n```").unwrap()].to_owned()
 }
 
-/// The tables of the page with some rows, and the recipe's field and touches. Nothing is said about it by migrate or doctor.
+/// The tables of the page with some rows, and the recipe's field and touches. Neither migrate nor doctor warns of anything.
 async fn cooked(recipe: &str, touches: &str) -> World {
     let world = World::with(layout(&block("sql", "tables"), &block("sql", recipe), touches)).await;
     world

@@ -1,4 +1,4 @@
-//! What cannot be followed is refused by migrate with a sentence, and leaves nothing behind; what is slow is said.
+//! What cannot be followed is refused by migrate with a sentence, and leaves nothing behind; what is slow gets a warning.
 
 use catchword::collection;
 use catchword::config::Touch;
@@ -111,7 +111,7 @@ async fn a_way_back_without_an_index_is_said_whatever_the_size_of_the_table() {
     assert!(code == 1 && said.contains("relation \"public.note_tag\" does not exist"), "{said}");
 }
 
-/// Nothing is stale by itself; whoever runs it decides when, and is told until it is done.
+/// Nothing becomes stale without a command; whoever runs it decides when, and is told until it is done.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_entry_more_asks_for_a_reindex_until_it_was_run() {
     let field = "(select t.name from tag t where t.id = n.tag_id)";

@@ -79,7 +79,7 @@ async fn an_expression_names_rows_that_no_column_names() {
     settle(&world).await;
     assert_eq!(change(&world, "update person set banned = true where id = 1").await.touched, 2);
     assert_eq!(change(&world, "update person set seen = seen + 1").await.touched, 0);
-    // what the expression reads is watched by itself; both names count
+    // what the expression reads is watched automatically; both names count
     assert_eq!(change(&world, "update person set name = 'otto', id = 4 where id = 1").await.touched, 3);
 }
 

@@ -83,7 +83,7 @@ fn the_app_profiles_command_lines_are_ones_that_the_binaries_take() {
         let words = texts(&service["command"]);
         let output = Command::new(binary(&words[0])).args(&words[1..]).arg("--help").env_clear().output().unwrap();
         assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
-        // without TLS a server of another name is refused, unless it is said
+        // without TLS a server of another name is refused, unless it is allowed
         let lookup = |variable: &str| service["environment"].get(variable).map(|value| value.as_str().unwrap().to_owned());
         assert!(Environment::from_lookup(lookup, Tls::Verified).is_err());
         assert!(Environment::from_lookup(lookup, Tls::Insecure).is_ok());

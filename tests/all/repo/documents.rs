@@ -283,11 +283,26 @@ fn the_words_of_contributing_are_in_the_glossary() {
 }
 
 /// Words that newcomers misread; CONTRIBUTING has the plain ones.
-const MISREAD: [&str; 9] = ["away", "mend", "mends", "mended", "anew", "by itself", "sign of life", "come to stay", "it is said"];
+const MISREAD: [&str; 11] = [
+    "away",
+    "mend",
+    "mends",
+    "mended",
+    "anew",
+    "by itself",
+    "sign of life",
+    "come to stay",
+    "it is said",
+    "is said and",
+    "nothing is said",
+];
 
 #[test]
 fn what_people_read_has_no_word_that_was_misread() {
-    let mut pages = vec!["README.md".to_owned(), "reindex/README.md".into(), "examples/annotations/README.md".into()];
+    let mut pages: Vec<String> =
+        ["README.md", "CHANGELOG.md", "src/ARCHITECTURE.md", "migrations/README.md", "reindex/README.md", "examples/annotations/README.md"]
+            .map(str::to_owned)
+            .into();
     for folder in ["docs", "dashboards", "dashboards/runbooks"] {
         let files = std::fs::read_dir(root().join(folder)).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
         pages.extend(files.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")));

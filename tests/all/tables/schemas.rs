@@ -193,7 +193,7 @@ async fn schemas_come_and_go() {
     let shown = well(&world, &["status"]).await;
     assert!(!shown.contains("catchword migrate"), "{shown}");
 
-    // a new one is said, taken in by migrate, and its rows follow
+    // a new one is reported, taken in by migrate, and its rows follow
     world.sql(&tenant("tenant_c")).await;
     let (_, shown, _) = world.run(&["status"]).await;
     assert!(shown.contains("schemas: the configuration and the database differ; run: catchword migrate"), "{shown}");
@@ -240,7 +240,7 @@ async fn schemas_come_and_go() {
 async fn one_schema_that_cannot_be_served_holds_up_nobody_else() {
     let schemas = ["tenant_a", "tenant_b"];
     let world = filled(&schemas).await;
-    for (broken, mended) in [
+    for (broken, fixed) in [
         ("drop view tenant_b.note_document", view("tenant_b")),
         (
             "alter table tenant_b.note disable trigger catchword_note_updated",
@@ -263,7 +263,7 @@ async fn one_schema_that_cannot_be_served_holds_up_nobody_else() {
         let (code, told, _) = world.run(&["doctor"]).await;
         assert!(code != 0 && told.contains("schema tenant_b: "), "{told}");
 
-        world.sql(&mended).await;
+        world.sql(&fixed).await;
         well(&world, &["migrate"]).await;
         well(&world, &["reindex", "note", "--schema", "tenant_b", "--rewrite", "--yes"]).await;
         drained(&world).await;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{bury, refusal, settle};
 use crate::common::{Layout, World, eventually};
 
-/// What is said of one key.
+/// The answer for one key.
 #[derive(Debug, PartialEq, Eq)]
 struct Standing {
     revision: Option<i64>,

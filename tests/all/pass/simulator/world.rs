@@ -532,7 +532,7 @@ impl Simulation {
         for (_, lost) in waiting {
             judged[*lost].answer = Some(Answer::Unknown("no answer in time".into()));
         }
-        self.mend(n, &judged);
+        self.repair(n, &judged);
         let mut settled = Vec::new();
         for id in ids {
             let Some(row) = self.postgres.now.jobs.iter().find(|job| job.id == *id).cloned() else {
@@ -549,7 +549,7 @@ impl Simulation {
                 enqueued_at: chrono::DateTime::UNIX_EPOCH,
                 scheduled_at: chrono::DateTime::UNIX_EPOCH,
                 claimed_at: chrono::DateTime::UNIX_EPOCH,
-                // an Ahead after a failover is mended sooner or later; giving up is another test's matter
+                // an Ahead after a failover is repaired sooner or later; giving up is another test's matter
                 attempts: row.attempts.min(2),
                 unanswered: None,
                 tag: "simulator".into(),
@@ -578,7 +578,7 @@ impl Simulation {
     }
 
     /// New numbers where the index has what Postgres never committed.
-    fn mend(&mut self, n: usize, judged: &[Judged]) {
+    fn repair(&mut self, n: usize, judged: &[Judged]) {
         for found in judged {
             match (found.verdict, found.want) {
                 (Verdict::Ahead, want) => {
