@@ -33,19 +33,25 @@ async fn post(client: reqwest::Client, url: String, path: &str, key: &str, body:
     send_with(&client, &url, "POST", path, headers, Some(body.to_string().into_bytes())).await
 }
 
+/// Sends it again while the answer is not what is waited for, up to twenty times.
+async fn repeated(send: impl AsyncFn() -> Answer, done: impl Fn(&Answer) -> bool) -> Answer {
+    let mut answer = send().await;
+    for _ in 0..20 {
+        if done(&answer) {
+            break;
+        }
+        answer = send().await;
+    }
+    answer
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_waited_for_search_is_found_by_the_next_search() {
     let world = World::new().await;
     // a busy machine may take longer than the service waits, and then says so
-    let mut saved = world.send("POST", "/api/annotations?wait=searchable", Some(annotation(json!({ "userid": "acct:w" })))).await;
-    for _ in 0..20 {
-        assert_eq!(saved.status, 201, "{}", saved.body);
-        if saved.body["searchable"] == true {
-            break;
-        }
-        saved = world.send("POST", "/api/annotations?wait=searchable", Some(annotation(json!({ "userid": "acct:w" })))).await;
-    }
-    assert_eq!(saved.body["searchable"], true);
+    let save = async || world.send("POST", "/api/annotations?wait=searchable", Some(annotation(json!({ "userid": "acct:w" })))).await;
+    let saved = repeated(save, |saved| saved.status != 201 || saved.body["searchable"] == true).await;
+    assert_eq!((saved.status, &saved.body["searchable"]), (201, &json!(true)), "{}", saved.body);
     let id = saved.body["id"].as_str().unwrap();
     assert!(world.found("user=acct:w").await.contains(&id.to_owned()), "at once, without another wait");
     let read = world.send("GET", &format!("/api/annotations/{id}"), None).await;
@@ -174,14 +180,8 @@ async fn a_request_whose_answer_was_lost_is_repeated_and_saves_once() {
     let (lost, ()) = tokio::join!(world.post("/api/annotations", "k", body.clone()), lose);
     assert_eq!(lost.status, 500, "{}", lost.body);
     assert!(lost.body["error"].as_str().unwrap().contains("the same Idempotency-Key"), "{}", lost.body);
-    let mut again = world.post("/api/annotations", "k", body.clone()).await;
     // the pool may still hold connections that were cut
-    for _ in 0..20 {
-        if again.status != 503 && again.status != 500 {
-            break;
-        }
-        again = world.post("/api/annotations", "k", body.clone()).await;
-    }
+    let again = repeated(async || world.post("/api/annotations", "k", body.clone()).await, |again| again.status < 500).await;
     assert_eq!((again.status, &again.body["text"]), (200, &json!("lost")), "{}", again.body);
     assert_eq!(world.annotations().await - before, 1);
     world.settle_everything().await;
