@@ -405,7 +405,15 @@ create function catchword.check_source(
   p_path text default coalesce(nullif(current_setting('catchword.path', true), ''), current_setting('search_path'))
 ) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  many constant text := (select definition from catchword.collection
+                          where name = p_collection and schemas is not null);
 begin
+  if many is not null then
+    perform catchword.refuse(format('collection %s is attached to many schemas, %s', p_collection, many),
+      format('choose another name; or run: catchword detach %s, catchword migrate, catchword reindex %1$s --all, '
+             'catchword audit %1$s --repair', p_collection));
+  end if;
   perform catchword.check_names(p_collection, p_key, p_revision, p_watch, p_touches);
   perform catchword.check_table(p_source);
   perform catchword.check_key(p_source, p_key);
@@ -654,8 +662,18 @@ begin
 end $$;
 comment on function catchword.complete_partitions is 'makes the triggers that Postgres does not make on new partitions';
 
+create function catchword.fits(p_source regclass, p_key name[], p_types text[]) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  perform catchword.check_key(p_source, p_key);
+  return catchword.key_types(p_source, p_key) = coalesce(p_types, catchword.key_types(p_source, p_key));
+exception when sqlstate 'CW001' then
+  return false;
+end $$;
+comment on function catchword.fits is 'can this table have this key, of these types if they are known?';
+
 -- A table in many schemas is one collection: one queue, one index, and a member for each schema. What all members have
--- in common is written down here as it was said; `attach` then makes the members, each in a transaction of its own.
+-- in common is written down here as configured; `attach` then makes the members, each in a transaction of its own.
 create function catchword.attach_whole(
   p_collection text, p_table text, p_key name[], p_view text,
   p_revision text default 'catchword_revision', p_watch text[] default '{}', p_touches jsonb default '[]',
@@ -664,33 +682,40 @@ create function catchword.attach_whole(
 ) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  first_schema constant text := (select m from catchword.matching(p_table) as m limit 1);
-  source constant regclass := to_regclass(
-    catchword.in_schema(p_table, catchword.schemas_of(p_table), first_schema));
-  view constant text := catchword.in_schema(p_view, catchword.schemas_of(p_table), first_schema);
+  known constant text[] := (select key_types from catchword.collection where name = p_collection);
+  many constant text := catchword.schemas_of(p_table);
+  schema text;
+  source regclass;
+  view text;
   types text[];
 begin
-  if source is null then
+  if not exists (select from catchword.matching(p_table)) then
     perform catchword.refuse(format('no schema has a table %s', p_table),
       'create one with your own migrations first, or correct table = "…"');
   elsif exists (select from catchword.collection where name = p_collection and schemas is null) then
     perform catchword.refuse(format('collection %s is attached to one table', p_collection),
-      format('choose another name; or run: catchword detach %s, catchword migrate, catchword reindex %1$s --all',
-             p_collection));
+      format('choose another name; or run: catchword detach %s, catchword migrate, catchword reindex %1$s --all, '
+             'catchword audit %1$s --repair', p_collection));
   elsif 'schema' = any(p_key) then
     perform catchword.refuse('the key has a column schema, and the schema is a part of the key already',
       'leave it out of key = […]');
   end if;
+  -- a schema that does not fit holds up nobody else: the first one that does is asked; if none does, the last
+  for schema in select m from catchword.matching(p_table) as m loop
+    source := to_regclass(catchword.in_schema(p_table, many, schema));
+    view := catchword.in_schema(p_view, many, schema);
+    exit when to_regclass(view) is not null and catchword.fits(source, p_key, known[2:]);
+  end loop;
   perform catchword.check_key(source, p_key);
   types := 'text'::text || catchword.key_types(source, p_key);
-  if exists (select from catchword.collection where name = p_collection and key_types <> types) then
+  if known <> types then
     perform catchword.refuse(format('the key of collection %s was of other types', p_collection),
       format('run: catchword detach %s, catchword migrate, catchword reindex %1$s --all', p_collection));
   end if;
   insert into catchword.collection as c
     (name, schemas, key_columns, key_types, revision_column, view, has_ids, floor, watch, touches, unwatched, scopes,
      period, delay_seconds, fair_by, definition)
-  values (p_collection, catchword.schemas_of(p_table), 'schema'::name || p_key, types, p_revision, p_view,
+  values (p_collection, many, 'schema'::name || p_key, types, p_revision, p_view,
           catchword.has_ids(view, p_key), nextval('catchword.revision'), p_watch, p_touches, p_unwatched, p_scopes,
           p_period, p_delay, p_fair_by, p_table)
   on conflict (name) do update
@@ -857,10 +882,12 @@ begin
   perform catchword.complete_partitions(wanted);
   update catchword.collection set partitions = catchword.partitions_of(wanted.name, p_source)
    where name = wanted.name;
-  insert into catchword.journal (what, collection, detail) values ('attach', p_collection, p_source::text);
-  -- rows that are there already
+  -- rows that are there already; the audit finds in the journal where they are no drift
   if p_schema is not null and before.name is null and whole.targets <> '{}' then
     perform catchword.ask_audit(p_collection, false, 'schemas');
+    insert into catchword.journal (what, collection, detail) values ('attach', p_collection, 'schema ' || p_schema);
+  else
+    insert into catchword.journal (what, collection, detail) values ('attach', p_collection, p_source::text);
   end if;
   return case when before.name is null then 'attached' when kept then 'changed'
               when intact then 'attached again' else 'repaired' end;

@@ -408,6 +408,10 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if p_collection is null or p_row_column is null or p_value is null then
     return false;
+  elsif p_collection ~ '[$][0-9]+$' then
+    raise warning 'catchword.touch_later: % is one schema of the collection %, and nothing was scheduled; name the '
+      'collection', p_collection, split_part(p_collection, '$', 1);
+    return false;
   elsif to_regprocedure(format('catchword.%I()', p_collection || '_inserted')) is null
         and not exists (select from pg_proc where proname > p_collection || '$' and proname < p_collection || '%'
                                               and pronamespace = 'catchword'::regnamespace) then

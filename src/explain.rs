@@ -27,7 +27,10 @@ pub struct Explanation {
     pub id_refused: Option<String>,
     /// Why nothing of the collection is worked on for now.
     pub paused: Option<String>,
-    /// `present`, `hidden`, `deleted`, `never`, or `unbuildable` if the view fails before it can say.
+    /// Why nothing is known of its row, where a collection has many schemas and this one is not served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// `present`, `hidden`, `deleted`, `never`, `unbuildable` if the view fails before it can say, or `unknown` if its schema is not served.
     pub postgres: &'static str,
     /// The row's revision, or the recorded number of its delete.
     pub revision: Option<i64>,
@@ -70,6 +73,7 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
     for target in &collection.targets {
         _ = look.ask(&context.elastic, target, look::LIMIT).await;
     }
+    let schema = collection.schema_not_served(key);
     let seen = look.then_postgres(&collection, &mut connection).await?;
     let SeenKey { want, has } = seen.key(0);
     let (built, more_faults) = collection.bodies(&mut connection, &[key]).await?;
@@ -99,11 +103,15 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
         Some(Want::Hidden(n)) => ("hidden", Some(n - 1)),
         Some(Want::Deleted(n)) => ("deleted", Some(n)),
         Some(Want::Never) => ("never", None),
+        None if schema.is_some() => ("unknown", None),
         None => ("unbuildable", None),
     };
+    // of a schema that was there once the index or a record may still tell
+    let schema = schema.filter(|_| postgres == "unknown" || postgres == "never" && has.iter().all(|has| matches!(has, Has::Absent)));
     // without a row there is no id to be refused
     let id_refused = ids.fault(key).filter(|_| matches!(want, Some(Want::Present(_))));
     Ok(Explanation {
+        schema,
         postgres,
         revision,
         document,
@@ -173,7 +181,7 @@ impl Explanation {
             let by_number = index.verdict == Some(Verdict::Current.name()) || index.verdict == Some(Verdict::Gone.name());
             by_number && index.same_document != Some(false)
         };
-        !self.indices.is_empty() && self.indices.iter().all(agree)
+        self.schema.is_none() && !self.indices.is_empty() && self.indices.iter().all(agree)
     }
 }
 
@@ -186,6 +194,9 @@ impl fmt::Display for Explanation {
         if let Some(why) = &self.id_refused {
             writeln!(f, "  document id    refused: {}", printable(why))?;
         }
+        if let Some(why) = &self.schema {
+            writeln!(f, "  schema         {}", printable(why))?;
+        }
         let revision = self.revision.map_or(String::new(), |n| n.to_string());
         writeln!(
             f,
@@ -195,6 +206,7 @@ impl fmt::Display for Explanation {
                 "hidden" => format!("has the row, at revision {revision}, but the view does not return it: it must not be found"),
                 "deleted" => format!("deleted it, recorded as {revision}"),
                 "unbuildable" => "has it, and the view fails for it".into(),
+                "unknown" => "not asked, because its schema is not served".into(),
                 _ => "never had it: no row, and no record of a delete".into(),
             }
         )?;
@@ -218,7 +230,11 @@ impl fmt::Display for Explanation {
                 }
                 continue;
             }
-            writeln!(f, "  verdict        {}", index.verdict.map_or("none: the row must be fixed first", meaning))?;
+            let none = match self.schema {
+                Some(_) => "none: its schema must be fixed first",
+                None => "none: the row must be fixed first",
+            };
+            writeln!(f, "  verdict        {}", index.verdict.map_or(none, meaning))?;
         }
         for job in &self.jobs {
             let due = if job.due { "due now".into() } else { format!("due {}", job.scheduled_at.format("%Y-%m-%d %H:%M:%S UTC")) };
@@ -262,6 +278,10 @@ impl Explanation {
         let by_hand = || format!("catchword reindex {} --ids {} --hidden", self.collection, shell_word(&self.key));
         let unknown = self.indices.iter().any(|index| index.unknown.is_some());
         match (self.is_in_step(), self.jobs.is_empty()) {
+            (_, true) if self.schema.is_some() => "not known whether it is in step: its schema is not served".into(),
+            (_, false) if self.schema.is_some() => {
+                "not known whether it is in step: its schema is not served; the job stays until it is".into()
+            }
             (true, true) => "in step, nothing to do".into(),
             (true, false) => "in step; the next pass settles the job".into(),
             (false, false) if unknown => "not known whether it is in step; the job stays until it is".into(),

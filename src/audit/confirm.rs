@@ -45,6 +45,8 @@ pub(super) struct Confirmed {
     pub pending: u64,
     /// Keys of which it could not be told.
     pub unknown: u64,
+    /// Keys among the differences that were left to an audit: no drift.
+    pub left: HashSet<String>,
 }
 
 impl Confirmed {
@@ -52,6 +54,7 @@ impl Confirmed {
         self.differences.extend(other.differences);
         self.pending += other.pending;
         self.unknown += other.unknown;
+        self.left.extend(other.left);
     }
 }
 
@@ -111,6 +114,7 @@ impl Run<'_> {
         }
         self.leave_out_half_swept(&mut confirmed.differences).await?;
         self.name_the_dead(&mut confirmed.differences).await?;
+        confirmed.left = self.left_to_it(&confirmed.differences).await?;
         Ok(confirmed)
     }
 

@@ -104,11 +104,14 @@ impl Run<'_> {
 
 impl super::Ledger {
     pub(super) fn add(&mut self, confirmed: &Confirmed) {
-        for difference in &confirmed.differences {
+        // with a repair each of these has a job now
+        let left = if self.repair { "pending" } else { "left" };
+        let of_left = confirmed.left.len() as u64;
+        for difference in confirmed.differences.iter().filter(|found| !confirmed.left.contains(&found.key)) {
             let example: Example = difference.example();
             self.count(difference.kind.name(), [example]);
         }
-        for (name, count) in [("pending", confirmed.pending), ("unknown", confirmed.unknown)] {
+        for (name, count) in [("pending", confirmed.pending), (left, of_left), ("unknown", confirmed.unknown)] {
             if count > 0 {
                 *self.stage_counts.entry(name.to_owned()).or_default() += count;
             }

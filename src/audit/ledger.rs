@@ -168,7 +168,7 @@ impl Ledger {
 
     /// What it found, with the counts of all stages.
     pub fn report(&self, mut counts: Counts, expected: Option<u64>) -> Report {
-        let (pending, unknown) = (counts.remove("pending").unwrap_or(0), counts.remove("unknown").unwrap_or(0));
+        let [pending, left, unknown] = ["pending", "left", "unknown"].map(|name| counts.remove(name).unwrap_or(0));
         Report {
             audit: self.id,
             collection: self.collection.clone(),
@@ -177,6 +177,7 @@ impl Ledger {
             expected: expected.map(|expected| expected.max(self.looked)),
             differences: counts,
             pending,
+            left,
             unknown,
             scheduled: self.scheduled,
             repair: self.repair,

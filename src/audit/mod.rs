@@ -16,6 +16,7 @@ mod held;
 mod keys;
 mod kind;
 mod ledger;
+mod left_to_it;
 mod lock;
 mod look;
 mod pace;
@@ -260,5 +261,5 @@ impl Run<'_> {
     }
 }
 
-/// How many of each kind, by its name; also `pending` and `unknown`.
+/// How many of each kind, by its name; also `pending`, `left` and `unknown`.
 type Counts = BTreeMap<String, u64>;

@@ -25,6 +25,8 @@ pub struct Report {
     pub differences: Counts,
     /// Keys that differ now and have an open job, which will look at them.
     pub pending: u64,
+    /// Keys of schemas that came or went: an audit with repair was asked for then, and schedules them.
+    pub left: u64,
     /// Keys of which it could not be told.
     pub unknown: u64,
     /// Keys that were scheduled for repair.
@@ -126,6 +128,9 @@ impl fmt::Display for Report {
             let looked_at = if held { "" } else { ", and will look at it" };
             writeln!(f, "  pending   {}: a job is open for each{looked_at}", self.pending)?;
         }
+        if self.left > 0 {
+            writeln!(f, "  left      {}: of schemas that came or went; the audit that migrate asked for schedules them", self.left)?;
+        }
         if self.unknown > 0 {
             writeln!(f, "  unknown   {}: neither side could be asked about these", self.unknown)?;
         }
@@ -182,6 +187,7 @@ mod tests {
             expected: None,
             differences: Counts::new(),
             pending: 0,
+            left: 0,
             unknown: 0,
             scheduled: 0,
             repair: false,

@@ -16,7 +16,7 @@ pub struct Verified {
     /// What was committed before this was compared by the last whole audit.
     pub verified_up_to: Option<DateTime<Utc>>,
     pub finished_at: Option<DateTime<Utc>>,
-    /// How many differed then, by kind; also `pending` and `unknown`.
+    /// How many differed then, by kind; also `pending`, `left` and `unknown`.
     pub counts: BTreeMap<String, u64>,
     /// How many it scheduled for repair.
     pub scheduled: u64,

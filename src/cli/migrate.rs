@@ -6,6 +6,7 @@ use crate::collection::{self, Attached, OfACopy};
 use crate::config::CANARY;
 use crate::context::index_plan;
 use crate::elastic::Done;
+use crate::printable::printable;
 use crate::{Catchword, database, migrate};
 
 pub(super) async fn run(args: &Args, options: &Migrate) -> anyhow::Result<End> {
@@ -24,10 +25,12 @@ pub(super) async fn run(args: &Args, options: &Migrate) -> anyhow::Result<End> {
 
 async fn real_run(catchword: &Catchword, copy: OfACopy) -> anyhow::Result<()> {
     let (applied, collections) = catchword.migrate_copy(copy).await?;
+    let mut refused = Vec::new();
     for name in applied {
         say(format_args!("schema      applied {name}\n"))?;
     }
     for done in collections {
+        refused.extend(done.refused.iter().map(|why| format!("collection {}: {why}", done.collection)));
         let table = match &done.attached {
             Attached::Unchanged => "unchanged",
             Attached::Changed => "triggers replaced",
@@ -79,7 +82,14 @@ async fn real_run(catchword: &Catchword, copy: OfACopy) -> anyhow::Result<()> {
             ))?;
         }
     }
-    Ok(())
+    refused.iter().for_each(|why| eprintln!("catchword: {}", printable(why)));
+    match refused.len() {
+        0 => Ok(()),
+        n => Err(anyhow::anyhow!(
+            "{} not attached, and all else is; correct that, then run catchword migrate again",
+            if n == 1 { "1 schema is".into() } else { format!("{n} schemas are") }
+        )),
+    }
 }
 
 /// The migrations are applied in a transaction that is undone, so that the statements can be asked for.

@@ -31,39 +31,51 @@ pub enum Attached {
 /// Attaches the table of a configured collection, if its view is what it must be. Repeating it changes nothing; a refusal leaves
 /// nothing behind, because the view is looked at before the commit.
 pub async fn attach(pool: &PgPool, config: &config::Collection) -> Result<Attached, Error> {
+    match attach_what_fits(pool, config).await? {
+        (attached, refused) if refused.is_empty() => Ok(attached),
+        (_, refused) => Err(Error::refused(refused.join("; "))),
+    }
+}
+
+/// The same; of many schemas those that do not fit hold up nobody else, and are named with the remedy.
+pub async fn attach_what_fits(pool: &PgPool, config: &config::Collection) -> Result<(Attached, Vec<String>), Error> {
     if config.schemas().is_some() {
         return attach_schemas(pool, config).await;
     }
     require_table(&mut *pool.acquire().await?, config).await?;
     let work = async |connection: &mut PgConnection| attach_in(connection, config, None).await;
     let done = with_lock_retries(pool, &config.table, End::Commit, work).await?;
-    Ok(match done.as_str() {
+    let attached = match done.as_str() {
         "unchanged" => Attached::Unchanged,
         "changed" => Attached::Changed,
         _ => Attached::Stale(done),
-    })
+    };
+    Ok((attached, Vec::new()))
 }
 
 /// The table in each of its schemas, one after the other: nobody waits for the writers of all of them. A schema that is no longer meant is
 /// let go first, so that a table whose schema was renamed is free.
-async fn attach_schemas(pool: &PgPool, config: &config::Collection) -> Result<Attached, Error> {
+async fn attach_schemas(pool: &PgPool, config: &config::Collection) -> Result<(Attached, Vec<String>), Error> {
     let is_new: bool = sqlx::query_scalar(include_str!("is_new.sql")).bind(&config.name).fetch_one(pool).await?;
     attach_whole(&mut *pool.acquire().await?, config).await?;
     let schemas = matching(&mut *pool.acquire().await?, config).await?;
     let forget = async |connection: &mut PgConnection| forget_members(connection, config, &schemas).await;
     let gone: Vec<String> = with_lock_retries(pool, &config.table, End::Commit, forget).await?;
-    let (mut added, mut stale, mut changed) = (Vec::new(), None, false);
+    let (mut added, mut refused, mut stale, mut changed) = (Vec::new(), Vec::new(), None, false);
     for schema in schemas {
         let work = async |connection: &mut PgConnection| attach_in(connection, config, Some(&schema)).await;
-        let done = with_lock_retries(pool, &format!("{} in schema {schema}", config.table), End::Commit, work).await?;
-        match done.as_str() {
-            "unchanged" => {}
-            "changed" => changed = true,
-            "attached" => added.push(schema),
-            _ => stale = Some(done),
+        match with_lock_retries(pool, &format!("{} in schema {schema}", config.table), End::Commit, work).await {
+            Ok(done) => match done.as_str() {
+                "unchanged" => {}
+                "changed" => changed = true,
+                "attached" => added.push(schema),
+                _ => stale = Some(done),
+            },
+            Err(error) if is_of_the_schema(&error) => refused.push(format!("schema {schema}: {error}")),
+            Err(error) => return Err(error),
         }
     }
-    Ok(match (stale, added, gone) {
+    let attached = match (stale, added, gone) {
         _ if is_new => Attached::Stale("attached".into()),
         (Some(done), ..) => Attached::Stale(done),
         (None, added, gone) if added.is_empty() && gone.is_empty() => {
@@ -74,7 +86,13 @@ async fn attach_schemas(pool: &PgPool, config: &config::Collection) -> Result<At
             }
         }
         (None, added, gone) => Attached::Schemas { added, gone },
-    })
+    };
+    Ok((attached, refused))
+}
+
+/// Does it lie with this schema alone? A server that is down is down for all of them.
+fn is_of_the_schema(error: &Error) -> bool {
+    !error.is_absence() && matches!(error, Error::Refused { .. } | Error::View(_) | Error::Postgres(_))
 }
 
 /// The schemas that have the table now.
@@ -108,10 +126,11 @@ fn bind_settings(question: Question, config: &config::Collection) -> Question {
         .bind(config.fair_by.clone())
 }
 
-/// Attaches and undoes it: every refusal is heard before anything is made for the collection elsewhere.
+/// Attaches and undoes it: every refusal is heard before anything is made for the collection elsewhere. Of many schemas one must fit.
 pub async fn try_attach(pool: &PgPool, config: &config::Collection) -> Result<(), Error> {
     if config.schemas().is_some() {
         let schemas = matching(&mut *pool.acquire().await?, config).await?;
+        let (mut refused, mut fit) = (None, false);
         for schema in schemas.iter().map(Some).chain([None]) {
             let work = async |connection: &mut PgConnection| {
                 attach_whole(&mut *connection, config).await?;
@@ -121,9 +140,13 @@ pub async fn try_attach(pool: &PgPool, config: &config::Collection) -> Result<()
                     None => Ok(String::new()),
                 }
             };
-            with_lock_retries(pool, &config.table, End::Rollback, work).await?;
+            match with_lock_retries(pool, &config.table, End::Rollback, work).await {
+                Ok(_) => fit |= schema.is_some(),
+                Err(error) if schema.is_some() && is_of_the_schema(&error) => _ = refused.get_or_insert(error),
+                Err(error) => return Err(error),
+            }
         }
-        return Ok(());
+        return refused.filter(|_| !fit).map_or(Ok(()), Err);
     }
     require_table(&mut *pool.acquire().await?, config).await?;
     let work = async |connection: &mut PgConnection| attach_in(connection, config, None).await;

@@ -7,6 +7,9 @@ use super::{Collection, Keys};
 use crate::Error;
 use crate::config;
 
+/// Schemas that are named where some are not served; of more only the number.
+const NAMED: usize = 3;
+
 /// A table and its view.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
@@ -35,7 +38,9 @@ impl Collection {
     /// Keys by the member that has their rows. A schema that there is no more has none: any member knows as much of its keys. Those of one
     /// that cannot be served are left out.
     pub(super) fn by_member<'k>(&self, keys: &[&'k str]) -> Vec<(&Member, Vec<&'k str>)> {
-        if let [only] = &self.members[..] {
+        if let [only] = &self.members[..]
+            && only.problem.is_none()
+        {
             return vec![(only, keys.to_vec())];
         }
         let mut groups: Vec<(&Member, Vec<&'k str>)> = self.members.iter().map(|member| (member, Vec::new())).collect();
@@ -92,10 +97,23 @@ impl Collection {
     /// Why some of its schemas are not served, where others are.
     pub fn not_served(&self) -> Option<String> {
         let faulty = self.members.iter().filter_map(|member| Some((member.schema.as_deref()?, member.problem.as_deref()?)));
-        let faulty: Vec<(&str, &str)> = faulty.collect();
-        let (schema, problem) = faulty.first()?;
-        let others = if faulty.len() > 1 { format!(", and {} other schemas", faulty.len() - 1) } else { String::new() };
-        Some(format!("schema {schema}{others}: {problem}"))
+        let faulty: Vec<String> = faulty.map(|(schema, problem)| format!("schema {schema}: {problem}")).collect();
+        let others = match faulty.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            1 => "; and 1 other schema".into(),
+            n => format!("; and {n} other schemas"),
+        };
+        (!faulty.is_empty()).then(|| format!("{}{others}", faulty.into_iter().take(NAMED).collect::<Vec<_>>().join("; ")))
+    }
+
+    /// Why nothing is known of a key's row: its schema cannot be served, or is not one of the collection's. None: it is served.
+    pub fn schema_not_served(&self, key: &str) -> Option<String> {
+        let schema = schema_in(key);
+        match self.members.iter().find(|member| member.schema.as_deref() == Some(&*schema)) {
+            _ if !self.has_schemas() => None,
+            None => Some(format!("{schema} is none of {}: it does not exist, or catchword migrate has not taken it in", self.name)),
+            Some(member) => member.problem.as_ref().map(|problem| format!("{schema} is not served: {problem}")),
+        }
     }
 
     /// The member of a schema, or the only one.
@@ -105,6 +123,7 @@ impl Collection {
     }
 }
 
-fn schema_in(key: &str) -> String {
+/// The schema in a key of a collection over many.
+pub(crate) fn schema_in(key: &str) -> String {
     unescaped(key.split('/').next().unwrap_or(key))
 }

@@ -22,7 +22,7 @@ mod wants;
 mod watched;
 mod way_back;
 
-pub use attach::{Attached, attach, attach_statements, detach, set_targets, try_attach};
+pub use attach::{Attached, attach, attach_statements, attach_what_fits, detach, set_targets, try_attach};
 pub use bodies::{Built, Document, ROUND_BYTES};
 pub use check::{Judged, refuse_standby, standby};
 pub use copy::{OfACopy, previous_installation, taken_over};
@@ -31,6 +31,7 @@ pub use key::{Key, KeyPart, KeyType, MAX_KEY_BYTES, SENTINEL, no_id};
 pub use keys::Keys;
 pub(crate) use load::bind;
 pub use load::{Found, installation, load, own_statement, problems, with_remedy};
+pub(crate) use member::schema_in;
 pub use now::Now;
 pub use repair::{Expanded, draw, expand_touches, raise_revision, record_gone};
 pub use rows::Unbuildable;

@@ -19,6 +19,8 @@ pub use schema::{apply, apply_for_a_look, check_version, pending, refuse_encodin
 pub struct Done {
     pub collection: String,
     pub attached: Attached,
+    /// Schemas of many that do not fit, each with what is wrong and the remedy.
+    pub refused: Vec<String>,
     pub alias: String,
     pub index: Ensured,
     /// What was done so that it is found under its search alias.
@@ -70,7 +72,7 @@ pub(crate) async fn migrate_copy(context: &Context, copy: OfACopy) -> Result<(Ve
     }
     let mut done: Vec<Done> = Vec::new();
     for (config, (index, shown)) in context.config.served().zip(indices) {
-        let attached = collection::attach(pool, config).await.map_err(|error| half_done(error, &done))?;
+        let (attached, refused) = collection::attach_what_fits(pool, config).await.map_err(|error| half_done(error, &done))?;
         collection::set_targets(pool, &config.name, index.target.index()).await?;
         let plan = index_plan(context, config, installation)?;
         collection::set_search_alias(pool, &config.name, plan.search_alias.as_deref()).await?;
@@ -78,7 +80,7 @@ pub(crate) async fn migrate_copy(context: &Context, copy: OfACopy) -> Result<(Ve
         let connection = &mut *pool.acquire().await?;
         let loaded = collection::load(connection, config, &context.prefix).await?;
         let (doubts, lost) = (loaded.doubts(connection).await?, loaded.ways_back(connection).await?);
-        done.push(Done { collection: config.name.clone(), attached, alias: plan.alias, index, shown, added, due, doubts, lost });
+        done.push(Done { collection: config.name.clone(), attached, refused, alias: plan.alias, index, shown, added, due, doubts, lost });
     }
     Ok((applied, done))
 }

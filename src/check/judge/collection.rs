@@ -209,7 +209,8 @@ fn lost_writes(collection: &CollectionStanding, verified: Option<&Verified>) -> 
 }
 
 /// Documents differ from Postgres, readers of several collections do not find them, or they were built by another view or mapping than there
-/// is now. The last is known before any audit finds it in the documents, and nothing is held up by it: so it is a warning.
+/// is now. The last is known before any audit finds it in the documents, and nothing is held up by it: so it is a warning. So is a setting
+/// that was not migrated, such as a schema that was not taken in.
 fn drift(collection: &CollectionStanding, verified: Option<&Verified>) -> Check {
     let name = "CatchwordAuditDrift";
     let differed = verified.filter(|verified| verified.differed() > 0);
@@ -217,7 +218,13 @@ fn drift(collection: &CollectionStanding, verified: Option<&Verified>) -> Check 
         return unwell(name, Some(collection), why.clone(), "readers of this collection alone miss nothing, and it is worked on meanwhile");
     }
     match (differed, &collection.drift) {
-        (None, None) => well(name, Some(collection), "the last audit found nothing"),
+        (None, None) => match collection.attached.as_ref().filter(|attached| !attached.unmigrated.is_empty()) {
+            None => well(name, Some(collection), "the last audit found nothing"),
+            Some(attached) => {
+                let differ = format!("{}: the configuration and the database differ", attached.unmigrated.join(", "));
+                warning(name, collection, differ, "catchword migrate")
+            }
+        },
         (None, Some(due)) => warning(name, collection, due.what.clone(), &due.remedy),
         (Some(verified), due) => {
             let also = due.as_ref().map_or(String::new(), |due| format!("; and {due}"));

@@ -5,3 +5,4 @@ pub mod ids;
 pub mod keys;
 pub mod partitions;
 pub mod schemas;
+pub mod schemas_told;

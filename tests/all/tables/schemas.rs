@@ -9,7 +9,7 @@ use crate::attach::recipe::recipe;
 use crate::common::{Layout, Truth, World, eventually, start};
 
 /// A tenant as an application makes one: a note is of an author of its own schema, and of a country that all share.
-fn tenant(schema: &str) -> String {
+pub(super) fn tenant(schema: &str) -> String {
     format!(
         "create schema {schema};
          create table {schema}.author (id bigint primary key, name text);
@@ -33,7 +33,7 @@ fn view(schema: &str) -> String {
     )
 }
 
-const NOTES: &str = r#"
+pub(super) const NOTES: &str = r#"
 [[collection]]
 name = "note"
 table = "tenant_*.note"
@@ -58,7 +58,7 @@ async fn tenants(schemas: &[&str]) -> World {
 }
 
 /// What there is in the schemas that are there now, in plain SQL.
-async fn agree(world: &World, schemas: &[&str]) {
+pub(super) async fn agree(world: &World, schemas: &[&str]) {
     let each = |what: &dyn Fn(&str) -> String| schemas.iter().map(|schema| what(schema)).collect::<Vec<_>>().join(" union all ");
     let floor = |schema: &str| format!("(select floor from catchword.collection where member_of = 'note' and schema = '{schema}')");
     let rows = |schema: &str| {
@@ -71,7 +71,7 @@ async fn agree(world: &World, schemas: &[&str]) {
     assert_eq!(world.one::<i64>("select count(*) from catchword.dead_job").await, 0);
 }
 
-async fn filled(schemas: &[&str]) -> World {
+pub(super) async fn filled(schemas: &[&str]) -> World {
     let world = tenants(schemas).await;
     well(&world, &["reindex", "note", "--all", "--yes"]).await;
     drained(&world).await;
@@ -80,7 +80,7 @@ async fn filled(schemas: &[&str]) -> World {
 }
 
 /// The tick notices what became of schemas, and a worker's upkeep runs the audit that is asked for.
-async fn noted_and_audited(world: &World) -> Option<String> {
+pub(super) async fn noted_and_audited(world: &World) -> Option<String> {
     let said: Option<String> = world.one("select catchword.note_partitions('note')").await;
     let mut upkeep = world.catchword.upkeep(&["note"]);
     eventually("the audit has come to its end", async || {
@@ -326,8 +326,8 @@ async fn a_tenant_may_have_any_table() {
     assert!(well(&world, &["explain", "entry", "shop_b/a%2Fb/9"]).await.contains("both sides agree"));
     world.sql("drop schema shop_a cascade").await;
     world.one::<Option<String>>("select catchword.note_partitions('entry')").await;
-    let (_, out, _) = world.run(&["audit", "entry", "--repair"]).await;
-    assert!(out.contains("1 scheduled for repair"), "{out}");
+    let told = well(&world, &["audit", "entry", "--repair"]).await;
+    assert!(told.contains("  pending   1: a job is open for each"), "{told}");
     drained(&world).await;
     assert_eq!(world.found("entry").await, ["shop_b:a/b:9", "shop_b:c:1"]);
 }
