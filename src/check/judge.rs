@@ -128,7 +128,7 @@ fn breaker(living: &[&WorkerRow]) -> Check {
             name,
             None,
             format!("the worker on {} sends nothing to Elasticsearch (circuit breaker open): {}", worker.host, worker.breaker),
-            "fix what it says; it tries again every minute",
+            "fix what it says; it tries again automatically",
         ),
     }
 }
@@ -142,8 +142,8 @@ fn producer(canary_seconds: Option<f64>, living: &[&WorkerRow]) -> Check {
             name,
             None,
             format!(
-                "workers live, and not even the canary was changed for {}: writes to Postgres may fail or schedule no jobs",
-                span(seconds)
+                "workers live, and not even the canary was {}: writes to Postgres may fail or schedule no jobs",
+                if seconds.is_finite() { format!("changed for {}", span(seconds)) } else { "ever changed".into() }
             ),
             "catchword doctor looks at the triggers; read the worker's log",
         ),

@@ -196,7 +196,7 @@ pub(super) enum Command {
     Pause(Pause),
     /// Resume the work on a paused collection
     ///
-    /// From the next tick on, workers take what was written meanwhile, in its order.
+    /// Workers take what was written meanwhile in its order, from the next tick on at the latest; new writes go at once.
     ///
     /// Exit 0: resumed; 1: it was not paused.
     Resume(Resume),

@@ -26,7 +26,11 @@ pub(super) async fn resume(args: &Args, options: &Resume) -> anyhow::Result<End>
     let name = &catchword.config().collection(options.collection.as_deref())?.name;
     let mut connection = catchword.context.pool.acquire().await?;
     if pause::resume(&mut connection, name, &who()).await? {
-        say(format_args!("{name} resumes at the next tick; watch it: catchword status\n"))?;
+        let when = match catchword.config().worker.quick {
+            Some(_) => "resumes: new writes at once, what waited at the next tick at the latest",
+            None => "resumes at the next tick",
+        };
+        say(format_args!("{name} {when}; watch it: catchword status\n"))?;
         return Ok(End::Done);
     }
     say(format_args!("{name} was not paused\n"))?;

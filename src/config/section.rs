@@ -65,6 +65,17 @@ impl<'a> Section<'a> {
         self.table.get(key).map(|value| self.parsed_of(key, value, parse)).transpose()
     }
 
+    /// The same of what can be "off": who writes `false` means that.
+    pub fn parsed_or_off<T>(&self, key: &str, parse: impl Fn(&str) -> Result<T, Fault>) -> Result<Option<T>, Error> {
+        match self.table.get(key).filter(|value| value.get_ref().as_bool() == Some(false)) {
+            Some(value) => {
+                let fault = Fault::new("cannot be true or false", format!("write {key} = \"off\""));
+                Err(self.refuse(key, value.span().start, fault))
+            }
+            None => self.parsed(key, parse),
+        }
+    }
+
     fn parsed_of<T>(&self, key: &str, value: &Spanned<DeValue>, parse: impl Fn(&str) -> Result<T, Fault>) -> Result<T, Error> {
         let text = value.get_ref().as_str().ok_or_else(|| self.wrong_type(key, value))?;
         parse(text).map_err(|fault| self.refuse(key, value.span().start, fault))

@@ -256,6 +256,8 @@ fn the_quick_lane_asks_every_millisecond_to_every_ten_seconds_or_never() {
     }
     refused("[worker]\nquick = 25", r#"2: worker: quick cannot be a number; write quick = "25ms""#);
     refused("[worker]\nquick = true", r#"2: worker: quick cannot be true or false; write quick = "25ms""#);
+    refused("[worker]\nquick = false", r#"2: worker: quick cannot be true or false; write quick = "off""#);
+    refused("[worker]\naudit = false", r#"2: worker: audit cannot be true or false; write audit = "off""#);
 }
 
 #[test]

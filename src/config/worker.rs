@@ -69,9 +69,9 @@ pub(super) fn read(top: &Section) -> Result<Worker, Error> {
         tick: section.parsed("tick", tick::parse)?.unwrap_or(usual.tick),
         batch: section.number("batch", 1..=MOST_JOBS)?.unwrap_or(usual.batch),
         in_flight: section.number("in_flight", 1..=MOST_BATCHES)?.map_or(usual.in_flight, |batches| batches as usize),
-        quick: section.parsed("quick", quick)?.unwrap_or(usual.quick),
+        quick: section.parsed_or_off("quick", quick)?.unwrap_or(usual.quick),
         canary: section.truth("canary")?.unwrap_or(usual.canary),
-        audit: section.parsed("audit", audit)?.unwrap_or(usual.audit),
+        audit: section.parsed_or_off("audit", audit)?.unwrap_or(usual.audit),
         sweep_after: section.parsed("sweep_after", sweep_after)?.unwrap_or(usual.sweep_after),
     })
 }

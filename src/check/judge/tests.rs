@@ -301,6 +301,10 @@ fn a_canary_that_nobody_changed_means_that_the_producer_stopped() {
     let changed = |seconds| move |f: &mut Standing| f.canary_seconds = Some(seconds);
     fires("CatchwordProducerStopped", changed(901.0), changed(899.0));
     fires("CatchwordProducerStopped", changed(901.0), |f| f.canary_seconds = None);
+    let mut never = all_is_well();
+    changed(f64::INFINITY)(&mut never);
+    let stopped = judge(&never).into_iter().find(|check| check.level != Level::Well).unwrap();
+    assert!(stopped.says.contains("not even the canary was ever changed: "), "{stopped:?}");
     let no_worker = |f: &mut Standing| {
         changed(901.0)(f);
         f.workers.clear();
