@@ -2,7 +2,10 @@
 
 use std::time::Instant;
 
-use crate::common::{Layout, Running, World, eventually, start};
+use sqlx::{Connection, PgConnection};
+
+use crate::common::{Layout, Running, World, eventually, launch, start};
+use crate::operate::roles::Roles;
 
 /// A tick that no test lives to see: but for the one at the start, whatever is done is done by the lane.
 pub const NEVER: &str = "0 0 0 1 1 *";
@@ -178,4 +181,61 @@ async fn the_end_of_an_outage_is_found_within_seconds_and_the_loop_goes_on_at_on
     eventually("drained", async || world.jobs().await == 0).await;
     assert_eq!(world.found("annotation").await.len(), saved + 500);
     assert_eq!(world.one::<i64>("select count(*) from catchword.dead_job").await, 0);
+}
+
+/// Without a lane, too: somebody looks for the end of an outage every two seconds. A breaker alone waits longer after each probe, and comes
+/// to six in two minutes.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_lane_the_end_of_an_outage_is_looked_for_as_often() {
+    let world = World::with(Layout { gated: true, tick: "* * * * * *", ..Layout::default() }).await;
+    let gate = world.gate.as_ref().unwrap();
+    let worker = start(&world).await;
+    eventually("ready", async || worker.get(&world, "/readyz").await.0 == 200).await;
+    // requests go through, and nobody hears the answer: so they can be counted
+    gate.cut(0);
+    let key = world.annotate("acct:a", "x").await;
+    eventually("nothing is sent any more", async || {
+        worker.lines().iter().any(|line| line.contains("nothing is sent to elasticsearch for a while"))
+    })
+    .await;
+    gate.passed();
+    let mut probes = 0;
+    eventually("fourteen probes", async || {
+        probes += gate.passed().len();
+        probes >= 14
+    })
+    .await;
+    assert!(!worker.lines().iter().any(|line| line.contains("elasticsearch answers again")));
+    gate.pass();
+    world.is_in_step(&key).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_who_holds_the_lock_of_the_lane_is_named_and_the_loop_works_all_the_same() {
+    let roles = Roles::with(Layout { tick: "* * * * * *", quick: "25ms", ..Layout::default() }).await;
+    let world = &roles.world;
+    let worker = async || launch(world.binary().env("DATABASE_URL", roles.url("worker"))).await;
+    let mut first = worker().await;
+    eventually("somebody keeps the lane", async || first.keeps_the_lane()).await;
+    let lock = "select (l.classid::bigint << 32) | l.objid::bigint from pg_locks l join pg_database d on d.oid = l.database where l.locktype = 'advisory' and d.datname = current_database()";
+    let lock: i64 = world.one(lock).await;
+    first.signal("-TERM").await;
+    first.child.wait().await.unwrap();
+
+    let mut stranger = PgConnection::connect(&roles.url("application")).await.unwrap();
+    let taken: bool = sqlx::query_scalar("select pg_try_advisory_lock($1)").bind(lock).fetch_one(&mut stranger).await.unwrap();
+    assert!(taken, "nobody has it any more");
+    let second = worker().await;
+    let named = format!("the quick lane waits for a lock that is held by process {}", pid(&mut stranger).await);
+    eventually("the stranger is named", async || second.lines().iter().any(|line| line.contains(&named))).await;
+    let key = world.annotate("acct:a", "by the loop").await;
+    eventually("settled by the loop", async || world.jobs().await == 0).await;
+    assert_eq!(world.version("annotation", &key).await, Some(world.revision(&key).await));
+    assert!(!second.keeps_the_lane());
+    stranger.close().await.unwrap();
+    eventually("the lane is taken", async || second.keeps_the_lane()).await;
+}
+
+async fn pid(connection: &mut PgConnection) -> i32 {
+    sqlx::query_scalar("select pg_backend_pid()").fetch_one(connection).await.unwrap()
 }

@@ -1,8 +1,11 @@
 //! What people are told of a collection over many schemas: one that came, one that does not fit, one that is broken.
 
+use catchword::Catchword;
+
 use super::keys::{drained, well};
 use super::schemas::{NOTES, agree, filled, noted_and_audited, tenant};
 use crate::common::{Layout, World};
+use crate::operate::roles::Roles;
 
 impl World {
     /// The exit code of `check`, and its lines about one judgement of the notes.
@@ -164,4 +167,48 @@ async fn a_member_of_a_collection_cannot_be_touched_under_its_own_name() {
     psql.args(["--no-psqlrc", "-d", &world.database_url, "-c", "select catchword.touch_later('note$1', 'author_id', 1)"]);
     let told = String::from_utf8(psql.output().await.unwrap().stderr).unwrap();
     assert!(told.contains("note$1 is one schema of the collection note, and nothing was scheduled; name the collection"), "{told}");
+}
+
+/// A new tenant, and grants that nobody has run again: the worker may not read it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_without_rights_on_one_schema_serves_the_others() {
+    let country = "create table country (code text primary key, name text);".to_owned();
+    let layout = Layout { sql: country + &tenant("tenant_a") + &tenant("tenant_b"), more: NOTES.into(), ..Layout::default() };
+    let roles = Roles::prepared_with(layout).await;
+    let (world, migrator, worker) = (&roles.world, roles.names.of("migrator"), roles.names.of("worker"));
+    let owned = |schema: &str| {
+        let tables = format!("alter table {schema}.note owner to {migrator}; alter table {schema}.author owner to {migrator}");
+        format!("alter schema {schema} owner to {migrator}; {tables}; alter view {schema}.note_document owner to {migrator};")
+    };
+    let migrate = async || Catchword::open(roles.config(), &roles.environment("migrator")).unwrap().migrate().await.unwrap();
+    world.sql(&format!("alter table country owner to {migrator}; {}{}", owned("tenant_a"), owned("tenant_b"))).await;
+    migrate().await;
+    roles.grant().await;
+    world.sql(&(tenant("tenant_c") + &owned("tenant_c"))).await;
+    migrate().await;
+
+    let left = async |schema: &str| {
+        let jobs = format!("select count(*) from catchword.job where key like '{schema}/%' and attempts = 0");
+        world.one::<i64>(&jobs).await
+    };
+    let written = async |schema: &str| world.source("note", &format!("{schema}/1")).await.map(|note| note["text"].clone());
+    for (schema, text) in [("tenant_c", "new"), ("tenant_b", "revoked")] {
+        world
+            .sql(&format!("update tenant_a.note set text = '{text}' where id = 1; update {schema}.note set text = '{text}' where id < 4"))
+            .await;
+        let catchword = roles.worker().await;
+        catchword.drain("test", &["note"]).await.unwrap();
+        assert_eq!(written("tenant_a").await.unwrap(), format!("{text}, lucy"));
+        assert_eq!((left("tenant_a").await, left(schema).await), (0, 3), "they wait, and no attempt is counted");
+        let status = catchword.status().await.unwrap();
+        let blocked = status.collections.iter().find(|c| c.name == "note").unwrap().blocked.clone().unwrap();
+        let why = format!("schema {schema}: the role {worker} may not read {schema}.note and {schema}.note_document");
+        assert!(blocked.starts_with(&why) && blocked.contains("run migrations/grants.sql again"), "{blocked}");
+
+        roles.grant().await;
+        roles.worker().await.drain("test", &["note"]).await.unwrap();
+        assert_eq!((written(schema).await.unwrap(), left(schema).await), (format!("{text}, lucy").into(), 0));
+        // and one that was served may lose its rights
+        world.sql(&format!("revoke usage on schema tenant_b from {worker}")).await;
+    }
 }
