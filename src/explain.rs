@@ -107,7 +107,10 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
         None => ("unbuildable", None),
     };
     // of a schema that was there once the index or a record may still tell
-    let schema = schema.filter(|_| postgres == "unknown" || postgres == "never" && has.iter().all(|has| matches!(has, Has::Absent)));
+    let absent = postgres == "never" && has.iter().all(|has| matches!(has, Has::Absent));
+    let schema = schema.filter(|_| postgres == "unknown" || absent);
+    let postgres = if schema.is_some() { "unknown" } else { postgres };
+    indices.iter_mut().filter(|_| schema.is_some()).for_each(|index| index.verdict = None);
     // without a row there is no id to be refused
     let id_refused = ids.fault(key).filter(|_| matches!(want, Some(Want::Present(_))));
     Ok(Explanation {
@@ -231,7 +234,7 @@ impl fmt::Display for Explanation {
                 continue;
             }
             let none = match self.schema {
-                Some(_) => "none: its schema must be fixed first",
+                Some(_) => "none: its schema is not served",
                 None => "none: the row must be fixed first",
             };
             writeln!(f, "  verdict        {}", index.verdict.map_or(none, meaning))?;

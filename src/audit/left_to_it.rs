@@ -18,9 +18,11 @@ struct Change {
 }
 
 impl Run<'_> {
-    /// The keys of these differences that nobody was meant to know of yet.
+    /// The keys of these differences that nobody was meant to know of yet. A new index is given to readers only if it lacks nothing: there
+    /// all of them count.
     pub(super) async fn left_to_it(&self, differences: &[Difference]) -> Result<HashSet<String>, Error> {
-        if differences.is_empty() || !self.collection.has_schemas() {
+        let is_of_one_index = self.targets.len() < self.collection.targets.len();
+        if differences.is_empty() || !self.collection.has_schemas() || is_of_one_index {
             return Ok(HashSet::new());
         }
         let rows = sqlx::query(include_str!("left_to_it.sql")).bind(&self.collection.name).fetch_all(&self.context.pool).await?;

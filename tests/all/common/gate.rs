@@ -39,6 +39,8 @@ pub struct Gate {
 struct Traffic {
     /// When each request went through, the oldest first.
     passed: Vec<Instant>,
+    /// How many of them asked for the version, as the probe of an open breaker does.
+    probes: usize,
     /// Bytes that went through to the server.
     bytes: usize,
     /// Requests without an answer yet, and the most there were at the same moment.
@@ -118,6 +120,11 @@ impl Gate {
     /// When each request went through since this was last asked, the oldest first.
     pub fn passed(&self) -> Vec<Instant> {
         std::mem::take(&mut self.traffic.lock().unwrap().passed)
+    }
+
+    /// How often it was probed whether the breaker of the cluster can close.
+    pub fn probes(&self) -> usize {
+        self.traffic.lock().unwrap().probes
     }
 
     /// The bytes that went through to the server since this was last asked.
@@ -207,7 +214,11 @@ async fn connection(
                 if [&b"GET /"[..], b"POST /", b"PUT /", b"HEAD /"].iter().any(|method| from_client[..n].starts_with(method)) {
                     (in_flight, answered) = (Some(InFlight::begin(&traffic)), 0);
                 }
-                traffic.lock().unwrap().bytes += n;
+                {
+                    let mut noted = traffic.lock().unwrap();
+                    noted.probes += usize::from(contains(&from_client[..n], "/_nodes/_local"));
+                    noted.bytes += n;
+                }
                 if server.write_all(&from_client[..n]).await.is_err() { break }
             }
             read = server.read(&mut from_server) => {

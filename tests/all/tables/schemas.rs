@@ -1,7 +1,7 @@
 //! One table in many schemas, one for each tenant: one collection, one queue, one index, and the schema in the key.
 
 use catchword::{Direct, Error, Key, Stored};
-use sqlx::PgConnection;
+use sqlx::{AssertSqlSafe, PgConnection};
 use tokio_util::sync::CancellationToken;
 
 use super::keys::{drained, well};
@@ -279,6 +279,16 @@ async fn many_more_schemas_than_a_step_takes() {
     let world = filled(&schemas).await;
     assert_eq!(world.found("note").await.len(), 250);
     world.sql("update country set name = 'Transylvania' where code = 'ro'").await;
+    // a transaction holds few tables: of a touch, and of a chunk of a reindex
+    let locked = async |statement: &str| {
+        let mut transaction = world.pool.begin().await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(statement.to_owned())).execute(&mut *transaction).await.unwrap();
+        let tables = "select count(distinct l.relation) from pg_locks l join pg_class c on c.oid = l.relation where l.pid = pg_backend_pid() and c.relname = 'note'";
+        sqlx::query_scalar::<_, i64>(tables).fetch_one(&mut *transaction).await.unwrap()
+    };
+    assert_eq!(locked("select catchword.expand_touches('note', 1000)").await, 20);
+    world.sql("select catchword.reindex_start('note')").await;
+    assert_eq!(locked("select catchword.reindex_chunk((select max(id) from catchword.reindex))").await, 20);
     drained(&world).await;
     agree(&world, &schemas).await;
     assert_eq!(world.source("note", "tenant_24/10").await.unwrap()["text"], "old 10, mina of tenant_24, Transylvania");
@@ -288,7 +298,6 @@ async fn many_more_schemas_than_a_step_takes() {
     assert!(code != 0 && out.contains("2"), "{out}");
     drained(&world).await;
     agree(&world, &schemas).await;
-    // the transaction of a chunk holds few tables
     assert_eq!(world.one::<i64>("select scheduled from catchword.reindex order by id limit 1").await, 250);
 }
 
