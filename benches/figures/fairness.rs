@@ -65,7 +65,8 @@ pub async fn run(bench: &Bench) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// Reindexes of many users at once, behind one that began before them. If all of them take turns, their first jobs are all among the first.
+/// Reindexes of many users at once, behind one that began before them. If all of them take turns, all their jobs are
+/// within as many turns as each has jobs, and one more: the first one may be half-way through a turn.
 async fn at_once(bench: &Bench, world: &World, report: &mut Report) -> anyhow::Result<()> {
     let (users, each) = bench.scale.pick((1_000, 20), (100, 20), (5, 4));
     world.sql("truncate catchword.job").await?;
@@ -85,7 +86,7 @@ async fn at_once(bench: &Bench, world: &World, report: &mut Report) -> anyhow::R
         .one(&format!(
             "select count(*) from (select key from catchword.job where collection = 'annotation' order by priority, enqueued_at, id limit {})
                     as first join annotation a on a.id::text = first.key where a.userid like 'acct:u%'",
-            (users + 1) * each
+            (users + 1) * (each + 1)
         ))
         .await?;
     let asked = users * each;
@@ -97,7 +98,7 @@ async fn at_once(bench: &Bench, world: &World, report: &mut Report) -> anyhow::R
     );
     let ratio = first as f64 / asked as f64;
     report.line(
-        format!("{who}: among the first {}", grouped(((users + 1) * each) as f64)),
+        format!("{who}: among the first {}", grouped(((users + 1) * (each + 1)) as f64)),
         first.to_string(),
         asked.to_string(),
         ratio,
