@@ -1,5 +1,6 @@
 //! What a figure came to: kept as JSON, printed as a table, put into docs/benchmarks.md.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -103,7 +104,7 @@ impl Scale {
 /// The figures that were last measured at this scale, in order.
 pub fn kept(scale: Scale) -> anyhow::Result<Vec<Report>> {
     let mut all = Vec::new();
-    for number in 1..=17 {
+    for number in 1..=u8::MAX {
         if let Ok(text) = fs::read_to_string(folder().join(format!("{}-{number:02}.json", scale.name()))) {
             all.push(serde_json::from_str(&text)?);
         }
@@ -111,30 +112,53 @@ pub fn kept(scale: Scale) -> anyhow::Result<Vec<Report>> {
     Ok(all)
 }
 
-/// Prints the table; a full one also goes into docs/benchmarks.md, between its two marks.
+/// Prints the table; a full one also goes into docs/benchmarks.md, between its two marks. Lines of figures that were not measured on
+/// this machine stay there as they are.
 pub fn print(scale: Scale) -> anyhow::Result<()> {
-    let mut notes = String::new();
-    let mut table = String::from("| # | work | measured | limit, same run | ratio | goal | |\n|---|---|---|---|---|---|---|\n");
-    for report in kept(scale)? {
-        for line in &report.lines {
-            let Line { what, measured, limit, value, goal } = line;
-            table += &format!("| {} | {what} | {measured} | {limit} | {value:.2} | {goal} | {} |\n", report.number, line.met());
-        }
-        for note in &report.notes {
-            notes += &format!("* {}: {note}\n", report.number);
-        }
-    }
-    table += &format!("\n{notes}");
-    println!("\n{table}");
+    let reports = kept(scale)?;
+    println!("\n{}", table(&reports, ""));
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/benchmarks.md");
     let (begin, end) = ("<!-- the table begins -->\n", "<!-- the table ends -->");
     let text = fs::read_to_string(&page).unwrap_or_default();
     if let (Scale::Full, Some((before, rest))) = (scale, text.split_once(begin))
-        && let Some((_, after)) = rest.split_once(end)
+        && let Some((was, after)) = rest.split_once(end)
     {
-        fs::write(&page, format!("{before}{begin}{table}{end}{after}"))?;
+        fs::write(&page, format!("{before}{begin}{}{end}{after}", table(&reports, was)))?;
     }
     Ok(())
+}
+
+/// The lines of these figures and then their notes, in the order of their numbers, among those that `was` has of others.
+fn table(reports: &[Report], was: &str) -> String {
+    let measured: BTreeSet<u8> = reports.iter().map(|report| report.number).collect();
+    let mut lines: BTreeMap<u8, String> = BTreeMap::new();
+    let mut notes: BTreeMap<u8, String> = BTreeMap::new();
+    for line in was.lines() {
+        let (whose, number) = match (line.strip_prefix("| "), line.strip_prefix("* ")) {
+            (Some(rest), _) => (&mut lines, rest.split_once(" |")),
+            (_, Some(rest)) => (&mut notes, rest.split_once(':')),
+            _ => continue,
+        };
+        if let Some(number) = number.and_then(|(number, _)| number.parse().ok())
+            && !measured.contains(&number)
+        {
+            *whose.entry(number).or_default() += &format!("{line}\n");
+        }
+    }
+    for report in reports {
+        let number = report.number;
+        for line in &report.lines {
+            let Line { what, measured, limit, value, goal } = line;
+            *lines.entry(number).or_default() +=
+                &format!("| {number} | {what} | {measured} | {limit} | {value:.2} | {goal} | {} |\n", line.met());
+        }
+        for note in &report.notes {
+            *notes.entry(number).or_default() += &format!("* {number}: {note}\n");
+        }
+    }
+    let head = "| # | work | measured | limit, same run | ratio | goal | |\n|---|---|---|---|---|---|---|\n";
+    let (lines, notes): (String, String) = (lines.into_values().collect(), notes.into_values().collect());
+    format!("{head}{lines}\n{notes}")
 }
 
 fn folder() -> PathBuf {
