@@ -284,8 +284,11 @@ comment on function catchword.emptied_keys is 'the keys of a table, or of its pa
 create function catchword.touch_end() returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 return $t$
-  insert into catchword.job (name, collection, key, priority, tag, traceparent)
-  select {touch} from unnest(changed) as c (v);
+  -- mostly there is nothing to touch, and a statement that inserts nothing costs the writer nearly as much
+  if changed <> '{}' then
+    insert into catchword.job (name, collection, key, priority, tag, traceparent)
+    select {touch} from unnest(changed) as c (v);
+  end if;
   if problem is not null then
     problem := {related_text} || '=' || lower(tg_op) || ': ' || left(problem, 200);
     insert into catchword.job (name, collection, key, priority, tag, traceparent)

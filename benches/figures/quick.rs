@@ -231,21 +231,21 @@ async fn writers(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
     let delayed = "set catchword.delay = '3600'";
     let pools = [clients(&on, delayed).await?, clients(&off, delayed).await?];
     let workers = [Process::worker(&on, None)?, Process::worker(&off, None)?];
-    for round in 0..bench.scale.pick(7, 3, 1) {
+    for _ in 0..bench.scale.pick(7, 3, 1) {
         let (mut with, mut without) = (vec![], vec![]);
-        for part in 0..2 {
-            let lane = (round + part) % 2 == 0;
+        // just before: a lane that found nothing for a minute asks more rarely
+        insert(&on.pool).await?;
+        empty_of_quick(&on).await?;
+        // in short turns, so that whatever else the machine does falls on both alike
+        for turn in 0..bench.scale.pick(60, 12, 2) {
+            let lane = turn % 2 == 0;
             let pool = pools[usize::from(!lane)].clone();
-            // just before: a lane that found nothing for a minute asks more rarely
-            if lane {
-                insert(&on.pool).await?;
-            }
-            let (took, _) = closed(1, bench.scale.pick(3_000, 600, 20), move |_| {
+            let (took, _) = closed(1, bench.scale.pick(100, 100, 10), move |_| {
                 let pool = pool.clone();
                 async move { insert(&pool).await.map(|_| ()) }
             })
             .await?;
-            if lane { with = took } else { without = took }
+            if lane { with.extend(took) } else { without.extend(took) }
         }
         p50.push((percentile(&with, 0.5), percentile(&without, 0.5)));
         p99.push((percentile(&with, 0.99), percentile(&without, 0.99)));
@@ -264,6 +264,13 @@ async fn writers(bench: &Bench, report: &mut Report) -> anyhow::Result<()> {
     }
     on.close().await?;
     off.close().await
+}
+
+async fn empty_of_quick(world: &World) -> anyhow::Result<()> {
+    while world.one::<i64>("select count(*) from catchword.job where priority = 0").await? > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Ok(())
 }
 
 async fn clients(world: &World, setting: &'static str) -> anyhow::Result<PgPool> {
