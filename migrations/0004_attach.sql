@@ -225,9 +225,14 @@ begin
   elsif not catchword.has_column(p_source, p_fair_by) then
     perform catchword.refuse(format('%s has no column %I', p_source, p_fair_by),
       'write fair_by = "…" with the column that names the tenant of a row');
+  elsif exists (select from pg_attribute
+                 where attrelid = p_source and attname = p_fair_by and attgenerated not in ('', 's')) then
+    -- a trigger sees null there, so all tenants would have one lane
+    perform catchword.refuse(format('the column %I of %s is generated when it is read', p_fair_by, p_source),
+      'write fair_by = "…" with a column that is stored');
   end if;
 end $$;
-comment on function catchword.check_fair_by is 'refuses a column of tenants that is not there';
+comment on function catchword.check_fair_by is 'refuses a column of tenants that is not there, or that no trigger sees';
 
 create function catchword.is_text(p_type oid) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $$

@@ -146,7 +146,11 @@ begin
   if not found then
     perform catchword.refuse(format('there is no collection %L', p_collection),
       'select name from catchword.collection');
-  elsif p_keys is null or array_position(p_keys, null) is not null then
+  elsif p_keys is null then
+    perform catchword.refuse('the list of keys is null', $v$write coalesce(array_agg(…), '{}')$v$);
+  elsif array_ndims(p_keys) > 1 then
+    perform catchword.refuse('the list of keys is a list of lists', 'give one list');
+  elsif array_position(p_keys, null) is not null then
     perform catchword.refuse('a key is null', 'leave it out');
   elsif cardinality(p_keys) > 100000 then
     perform catchword.refuse(format('%s keys are too many at once', cardinality(p_keys)),
@@ -234,7 +238,11 @@ begin
     perform catchword.refuse(format('there is no collection %L', p_collection),
       coalesce('there is ' || (select string_agg(name, ', ' order by name) from catchword.collection),
                'attach one: catchword migrate'));
-  elsif p_keys is null or array_position(p_keys, null) is not null then
+  elsif p_keys is null then
+    perform catchword.refuse('the list of keys is null', $v$write coalesce(array_agg(…), '{}')$v$);
+  elsif array_ndims(p_keys) > 1 then
+    perform catchword.refuse('the list of keys is a list of lists', 'give one list');
+  elsif array_position(p_keys, null) is not null then
     perform catchword.refuse('a key is null', 'leave it out');
   elsif cardinality(p_keys) > 1000 then
     perform catchword.refuse(format('%s keys are too many at once', cardinality(p_keys)), 'ask for at most 1000');

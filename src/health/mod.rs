@@ -46,6 +46,7 @@ impl Health {
     pub fn is_quiet(&self, collection: &str) {
         self.faults.note(collection, Fault::TouchesWait, None);
         self.faults.note(collection, Fault::Refusing, None);
+        self.faults.note(collection, Fault::Blocked, None);
     }
 
     /// How an index that readers do not see answered; none: well.
