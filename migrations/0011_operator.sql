@@ -53,10 +53,10 @@ begin
        and (p_reason is null or reason = p_reason) and (p_tag is null or tag = p_tag)
        and (p_since is null or died_at >= p_since)
        and (p_error is null or coalesce(last_error, '') = p_error)
-    returning name, collection, key, priority, tag, traceparent
+    returning name, collection, key, priority, tag, traceparent, reindex
   )
-  insert into catchword.job (name, collection, key, priority, tag, traceparent)
-  select name, collection, key, priority, tag, traceparent from letters;
+  insert into catchword.job (name, collection, key, priority, tag, traceparent, reindex)
+  select name, collection, key, priority, tag, traceparent, -reindex from letters;
   get diagnostics replayed = row_count;
   if replayed > 0 then
     insert into catchword.journal (who, what, collection, detail, count)
@@ -109,9 +109,9 @@ begin
   kept as (
     insert into catchword.dead_job
       (id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, last_error,
-       traceparent, cursor, reason)
+       traceparent, cursor, reason, reindex)
     select distinct on (name) id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts,
-           left(p_why, 300), traceparent, cursor, 'by_hand'
+           left(p_why, 300), traceparent, cursor, 'by_hand', max(abs(reindex)) over (partition by name)
       from moved order by name, id
   )
   select count(*) into buried from moved;

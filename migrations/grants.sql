@@ -14,10 +14,10 @@
 --                `explain`, `journal`, `dead list`, `dead show`. Reads the attached tables and views, never writes
 --                them: what it changes there it changes through functions of the migrator's.
 --   operator     a person. Does what a worker does, and `pause`, `resume`, `dead replay`, `dead discard`, `dead bury`,
---                through functions that write into the journal who it was. Makes and revokes API keys. What
---                `catchword serve` runs as, if it is to act.
---   reader       looks and changes nothing: `status`, `check`, `explain`, `journal`, `dead list`, `dead show`, and
---                `catchword serve --read-only`.
+--                `reindex cancel`, `pause`, `resume` and `rate`, through functions that write into the journal who it
+--                was. Makes and revokes API keys. What `catchword serve` runs as, if it is to act.
+--   reader       looks and changes nothing: `status`, `check`, `explain`, `journal`, `dead list`, `dead show`, `reindex
+--                list`, and `catchword serve --read-only`.
 --   application  writes its own tables. It needs no right here: the triggers schedule the jobs with the migrator's
 --                rights. It may call `catchword.touch_later` in triggers of its own, and ask `catchword.standing`.
 --   service      an application that calls the library (`store_and_schedule`, `index_now`). It reads what a document is
@@ -191,13 +191,19 @@ grant execute on function catchword.record_gone(text, text[]) to :"worker";
 -- [reindex, rebuild] To reindex, and to schedule by hand.
 grant execute on function
   catchword.schedule(text, text[], text, integer, interval),
-  catchword.reindex_start(text, text, text, timestamptz, timestamptz, text[], boolean, boolean, text),
+  catchword.reindex_start(text, text, text, timestamptz, timestamptz, text[], boolean, boolean, text, integer, bigint,
+                          text),
   catchword.reindex_count(bigint),
   catchword.reindex_chunk(bigint, integer),
   catchword.reindex_goes_on(bigint, integer),
   catchword.reindex(text, text, text, timestamptz, timestamptz, text[], boolean, boolean, text)
   to :"worker";
 grant execute on procedure catchword.run_reindex(bigint, integer) to :"worker";
+-- [worker, sync, rebuild, reindex] To schedule the next pieces of reindexes, and to see how far they came. Nobody gets
+-- `reindex_where`: a condition is SQL, and is run with the migrator's rights.
+grant execute on function
+  catchword.feed_reindexes(text[], bigint), catchword.reindexes(text, bigint, bigint)
+  to :"worker";
 
 \if :has_operator
 -- An operator does what a worker does: an audit, a rebuild and a `sync` work the queue themselves.
@@ -215,6 +221,11 @@ grant execute on function catchword.call_off(text, text, text) to :"operator";
 select format('grant pg_signal_backend to %I', :'operator')
   from pg_catalog.pg_roles where rolname = current_user and rolsuper
 \gexec
+-- [reindex cancel, reindex pause, reindex resume, reindex rate] To end a reindex, to let it rest, to slow it down.
+grant execute on function
+  catchword.cancel_reindex(bigint, text), catchword.pause_reindex(bigint, text),
+  catchword.resume_reindex(bigint, text), catchword.set_reindex_rate(bigint, integer, text)
+  to :"operator";
 -- [dead bury] To give up the jobs of one key.
 grant execute on function catchword.bury(text, text, text, text) to :"operator";
 -- [serve] To ask for an audit, to stop one, and to have a key looked at now.
@@ -278,6 +289,8 @@ grant execute on function
   catchword.attached(text[], text[], text[], jsonb[], text), catchword.unmigrated(text, text, jsonb, text),
   catchword.unwatched_tables(catchword.collection, oid[]), catchword.unwatched_columns(catchword.collection, text[])
   to :"reader";
+-- [status, reindex list] To see how far reindexes came.
+grant execute on function catchword.reindexes(text, bigint, bigint) to :"reader";
 -- [explain] To see which documents a change of a related table will still reach.
 grant execute on function catchword.touched_soon(text, text[]) to :"reader";
 -- [explain] To know the id of a document. One that nobody has asked for yet is written down; no row and no document

@@ -17,6 +17,7 @@ mod probes;
 mod progress;
 mod rebuild;
 mod reindex;
+mod reindexes;
 mod serve;
 mod status;
 mod sync;

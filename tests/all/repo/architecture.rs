@@ -131,11 +131,11 @@ const ORDER: [&str; 44] = [
     "metrics",
     "health",
     "context",
+    "reindex",
     "sync",
     "direct",
     "wait",
     // operations
-    "reindex",
     "audit",
     "rebuild",
     "drift",
