@@ -8,17 +8,21 @@ mod dead;
 mod detach;
 mod doctor;
 mod explain;
+mod history;
 mod init;
 mod journal;
 mod log;
 mod migrate;
+mod paint;
 mod pause;
 mod progress;
 mod rebuild;
 mod reindex;
 mod serve;
+mod sparkline;
 mod status;
 mod sync;
+mod watch;
 mod worker;
 
 use std::ffi::OsString;
@@ -84,6 +88,7 @@ async fn run(args: Args) -> anyhow::Result<End> {
         Command::Reindex(options) => reindex::run(&args, options).await,
         Command::Rebuild(options) => rebuild::run(&args, options).await,
         Command::Status(options) => status::run(&args, options).await,
+        Command::History(options) => history::run(&args, options).await,
         Command::Check(options) => check::run(&args, options).await,
         Command::Doctor(options) => doctor::run(&args, options).await,
         Command::Explain(options) => explain::run(&args, options).await,

@@ -108,7 +108,7 @@ fn one_place_each_for_transactions_metrics_printing_and_raising_the_sequence() {
 }
 
 /// The parts from the bottom up. Each may name those before it and none behind it: so there is no cycle, and a call goes down.
-const ORDER: [&str; 40] = [
+const ORDER: [&str; 41] = [
     // the ground
     "crash",
     "host",
@@ -142,6 +142,7 @@ const ORDER: [&str; 40] = [
     "worker",
     "pause",
     "journal",
+    "history",
     "migrate",
     "standing",
     "status",
