@@ -134,6 +134,9 @@ grant execute on function
   to :"worker";
 -- [worker, sync, check] To count how fresh search is, and to forget that after two days.
 grant select, insert, update, delete on catchword.freshness to :"worker";
+-- [worker, history, status --watch] To write the history of a minute, to show it, and to forget it after eight days.
+grant execute on function catchword.note_history() to :"worker";
+grant select, delete on catchword.history to :"worker";
 -- [worker, status, check] To send a heartbeat, and to forget workers that vanished.
 grant select, insert, update, delete on catchword.worker to :"worker";
 -- [worker, sync, status, check] To say since when due jobs of a collection have not moved.
@@ -251,7 +254,8 @@ grant usage on schema catchword to :"reader";
 grant select on
   catchword._migrations, catchword.collection, catchword.installation, catchword.pause, catchword.reindex,
   catchword.journal, catchword.job, catchword.dead_job, catchword.record, catchword.document_id, catchword.audit,
-  catchword.sentinel, catchword.rebuild, catchword.freshness, catchword.worker, catchword.standstill
+  catchword.sentinel, catchword.rebuild, catchword.freshness, catchword.worker, catchword.standstill,
+  catchword.history
   to :"reader";
 grant select on sequence catchword.job_id_seq, catchword.revision to :"reader";
 -- [status, check] To see whose transaction holds vacuum back. Only a superuser can grant it.

@@ -1,6 +1,9 @@
 //! What only looks.
 
+use std::time::Duration;
+
 use crate::explain::Explanation;
+use crate::history::{self, Minute};
 use crate::journal::{self as library, Line};
 use crate::serve::{Problem, Serve, Who, input_error};
 
@@ -15,6 +18,15 @@ pub async fn explain(serve: &Serve, who: &Who, collection: &str, key: &str) -> R
         explanation.hide_contents();
     }
     Ok(explanation)
+}
+
+/// So long minutes are kept.
+pub const LONGEST_HISTORY: Duration = Duration::from_secs(8 * 24 * 3600);
+
+/// What each minute of this span was like, the oldest first.
+pub async fn history(serve: &Serve, who: &Who, collection: &str, span: Duration) -> Result<Vec<Minute>, Problem> {
+    let name = &serve.collection(who, collection)?.name;
+    Ok(history::read(&mut *serve.connection().await?, name, span.min(LONGEST_HISTORY)).await?)
 }
 
 /// The newest lines of the journal. Whoever may see some collections only sees what was done to these.

@@ -13,7 +13,7 @@ pub use audits::{audit, audit_start, audit_stop, audits};
 pub use dead::{Chosen, Count, MOST_LETTERS, REASONS, dead_groups, dead_letters, discard, replay};
 pub(super) use jobs::DueJobs;
 pub use jobs::{Scheduled, look_again, schedule};
-pub use look::{MOST_LINES, explain, journal};
+pub use look::{LONGEST_HISTORY, MOST_LINES, explain, history, journal};
 pub use pauses::{MOST_REASON, pause, resume};
 pub(super) use rebuilds::Rebuilds;
 pub use rebuilds::{Rebuilding, rebuild, rebuild_abort, rebuild_back, rebuild_plan, rebuild_start};

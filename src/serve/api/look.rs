@@ -1,13 +1,16 @@
 //! What changes nothing.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::input::{Asked, Place};
+use super::input::{Asked, Place, span};
 use crate::check::Level;
+use crate::history::Minute;
 use crate::journal::Line;
 use crate::serve::{Problem, Serve, Who, actions};
 use crate::status::{CollectionStatus, Status};
@@ -42,6 +45,26 @@ pub(super) async fn collection(State(serve): State<Serve>, who: Who, place: Plac
 
 fn code(status: &Status) -> StatusCode {
     if status.postgres.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
+}
+
+/// How far back, where nothing else is said.
+const SPAN: Duration = Duration::from_secs(3 * 3600);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Of {
+    span: Option<String>,
+}
+
+/// A row per minute, the oldest first; minutes without a worker are left out.
+pub(super) async fn history(
+    State(serve): State<Serve>,
+    who: Who,
+    place: Place,
+    Asked(asked): Asked<Of>,
+) -> Result<Json<Vec<Minute>>, Problem> {
+    let span = asked.span.as_deref().map_or(Ok(SPAN), |text| span("span", text, actions::LONGEST_HISTORY))?;
+    Ok(Json(actions::history(&serve, &who, place.collection()?, span).await?))
 }
 
 #[derive(Deserialize)]

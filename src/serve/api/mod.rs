@@ -36,6 +36,7 @@ fn table() -> Vec<(&'static str, &'static str, MethodRouter<Serve>)> {
         ("/dead-letters", "get", get(dead::all)),
         ("/collections", "get", get(look::collections)),
         ("/collections/{collection}", "get", get(look::collection)),
+        ("/collections/{collection}/history", "get", get(look::history)),
         ("/collections/{collection}/jobs", "post", post(jobs::schedule)),
         ("/collections/{collection}/keys/{*key}", "get", get(keys::key)),
         ("/collections/{collection}/pause", "post", post(acts::pause)),
