@@ -156,7 +156,8 @@ fn of_postgres(error: &Error) -> Problem {
 /// What the library refuses because of this part of the request.
 pub(crate) fn input_error(field: &'static str) -> impl Fn(Error) -> Problem {
     move |error| {
-        let by_value = error.sqlstate().is_some_and(|code| code == "CW001" || code.starts_with("22"));
+        let is_gone = error.what().starts_with("there is no collection");
+        let by_value = !is_gone && error.sqlstate().is_some_and(|code| code == "CW001" || code.starts_with("22"));
         let by_key = matches!(&error, Error::Refused { what, .. } if what.contains("cannot be"));
         if !by_value && !by_key {
             return error.into();

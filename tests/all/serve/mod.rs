@@ -2,6 +2,7 @@
 
 mod api;
 mod console_session;
+mod described;
 mod down;
 mod keys;
 mod rights;
