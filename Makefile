@@ -1,6 +1,6 @@
 # Every target does its own set-up: `make test` is all that a fresh machine needs.
 .DEFAULT_GOAL := help
-.PHONY: help services stop test test-long test-faults test-alarms lint demo bench
+.PHONY: help services stop test test-long test-faults test-alarms test-api lint demo bench
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,12 @@ test-alarms: ## make every alarm fire in a real Prometheus
 	@scripts/services tools
 	@scripts/services up
 	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_FAULTS=$${CATCHWORD_FAULTS:-all} cargo test --locked --workspace --test all -- --nocapture watched::
+
+# `make test` does the same for some seconds.
+test-api: ## ask the API whatever its description allows and forbids, for some minutes
+	@scripts/services tools
+	@scripts/services up
+	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_API_EXAMPLES=$${CATCHWORD_API_EXAMPLES:-100} cargo test --locked --package catchword --test all -- --nocapture serve::described::
 
 lint: ## check format, lints and documentation; every warning is an error
 	cargo fmt --all --check

@@ -1,6 +1,5 @@
 //! The command line. Exit 0: done; 1: nothing to do, or not well; 2: it could not.
 
-mod accept;
 mod args;
 mod audit;
 mod check;
@@ -8,17 +7,24 @@ mod dead;
 mod detach;
 mod doctor;
 mod explain;
+mod history;
 mod init;
 mod journal;
+mod key;
 mod log;
 mod migrate;
+mod paint;
 mod pause;
+mod probes;
 mod progress;
 mod rebuild;
 mod reindex;
+mod reindexes;
 mod serve;
+mod sparkline;
 mod status;
 mod sync;
+mod watch;
 mod worker;
 
 use std::ffi::OsString;
@@ -80,10 +86,13 @@ async fn run(args: Args) -> anyhow::Result<End> {
         Command::Migrate(options) => migrate::run(&args, options).await,
         Command::Detach(options) => detach::run(&args, options).await,
         Command::Worker(options) => worker::run(&args, options).await,
+        Command::Serve(options) => serve::run(&args, options).await,
+        Command::Key(options) => key::run(&args, options).await,
         Command::Sync(options) => sync::run(&args, options).await,
         Command::Reindex(options) => reindex::run(&args, options).await,
         Command::Rebuild(options) => rebuild::run(&args, options).await,
         Command::Status(options) => status::run(&args, options).await,
+        Command::History(options) => history::run(&args, options).await,
         Command::Check(options) => check::run(&args, options).await,
         Command::Doctor(options) => doctor::run(&args, options).await,
         Command::Explain(options) => explain::run(&args, options).await,

@@ -20,8 +20,10 @@ struct Block {
 async fn the_commands_of_the_readme_run_in_their_order() {
     let world = empty_world().await;
     // two checkouts on one machine must not meet at the worker's usual port
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let script = script(&blocks(&read("README.md"))).replace("127.0.0.1:9090", &format!("127.0.0.1:{port}"));
+    let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let script = script(&blocks(&read("README.md")))
+        .replace("127.0.0.1:9090", &format!("127.0.0.1:{}", free()))
+        .replace("127.0.0.1:8470", &format!("127.0.0.1:{}", free()));
     let said = bash(&world, &script).await;
     for promised in ["ready\n", "2 settled", "current: both sides agree", "found within about a second"] {
         assert!(said.contains(promised), "{promised:?} is not in:\n{said}");
@@ -226,7 +228,7 @@ async fn the_readme_uses_the_commands_there_are() {
     let help = String::from_utf8(help.stdout).unwrap();
     let listed = help.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
     let known: BTreeSet<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    for document in ["README.md", "docs/adopt.md", "CONTRIBUTING.md", "src/ARCHITECTURE.md"] {
+    for document in ["README.md", "docs/adopt.md", "docs/api.md", "CONTRIBUTING.md", "src/ARCHITECTURE.md"] {
         let text = read(document);
         let shell: String = blocks(&text).into_iter().filter(|block| block.info == "sh").map(|block| block.text).collect();
         for used in text.split("`catchword ").skip(1).chain(shell.split("catchword ").skip(1)) {
@@ -244,6 +246,7 @@ fn links_between_documents_lead_somewhere() {
         "CHANGELOG.md",
         "docs/README.md",
         "docs/adopt.md",
+        "docs/api.md",
         "docs/when-things-go-wrong.md",
         "dashboards/README.md",
         "reindex/README.md",
