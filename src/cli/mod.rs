@@ -16,6 +16,7 @@ mod pause;
 mod progress;
 mod rebuild;
 mod reindex;
+mod reindexes;
 mod serve;
 mod status;
 mod sync;

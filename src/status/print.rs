@@ -35,7 +35,7 @@ impl fmt::Display for Status {
             }
         }
         for reindex in &self.reindexes {
-            writeln!(f, "unfinished  {reindex}: it runs, or was interrupted; continue it with: catchword reindex --resume {}", reindex.id)?;
+            writeln!(f, "reindex     {reindex}")?;
         }
         for collection in &self.unserved {
             writeln!(

@@ -130,11 +130,11 @@ const ORDER: [&str; 40] = [
     "metrics",
     "health",
     "context",
+    "reindex",
     "sync",
     "direct",
     "wait",
     // operations
-    "reindex",
     "audit",
     "rebuild",
     "drift",
