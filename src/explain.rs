@@ -178,6 +178,12 @@ fn in_index(index: String, has: &Has, want: Option<Want>) -> InIndex {
 }
 
 impl Explanation {
+    /// Takes off what is in the document, and leaves which of its fields differ.
+    pub fn hide_contents(&mut self) {
+        self.document = None;
+        self.indices.iter_mut().for_each(|index| index.fields.hide_values());
+    }
+
     /// Do all indices agree with Postgres?
     pub fn is_in_step(&self) -> bool {
         let agree = |index: &InIndex| {

@@ -38,7 +38,7 @@ pub(crate) use content::is_same;
 pub(crate) use fields::differing_fields;
 pub use fields::{Field, Fields};
 pub use kind::Kind;
-pub use ledger::{Unfinished, unfinished};
+pub use ledger::{Shown, Unfinished, shown, start, stop, unfinished};
 pub use report::{Example, Report};
 pub use verified::{Switched, Verified, verified};
 

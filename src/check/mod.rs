@@ -64,7 +64,7 @@ pub struct Check {
 }
 
 /// All judgements.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Report {
     pub level: Level,
     pub summary: String,
@@ -109,6 +109,18 @@ impl From<Error> for Unasked {
 }
 
 impl Report {
+    /// The same for somebody who may know of these collections only; none: of all. What is about everybody may name others behind its
+    /// first words.
+    pub fn only(&self, seen: Option<&[String]>) -> Report {
+        let Some(seen) = seen else { return self.clone() };
+        let mut checks = self.checks.clone();
+        checks.retain(|check| check.collection.as_ref().is_none_or(|name| seen.contains(name)));
+        for check in checks.iter_mut().filter(|check| check.collection.is_none()) {
+            check.says.truncate(check.says.find(": ").unwrap_or(check.says.len()));
+        }
+        Report::of(checks)
+    }
+
     fn of(checks: Vec<Check>) -> Report {
         let level = checks.iter().map(|check| check.level).max().unwrap_or(Level::Unknown);
         let named = |level| {

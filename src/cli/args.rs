@@ -3,8 +3,10 @@
 
 mod audit;
 mod dead;
+mod key;
 mod rebuild;
 mod reindex;
+mod serve;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -14,8 +16,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub(super) use audit::Audit;
 pub(super) use dead::{Dead, DeadAct, DeadBury, DeadList, DeadShow, Which};
+pub(super) use key::{Key, KeyCreate, KeyList, KeyRevoke};
 pub(super) use rebuild::Rebuild;
 pub(super) use reindex::{Rate, Reindex, ReindexAct, ReindexList, ReindexOne, ReindexRate, ReindexShow};
+pub(super) use serve::Serve;
 
 const CONFIG_VARIABLE: &str = "CATCHWORD_CONFIG";
 const CONFIG_FILE: &str = "catchword.toml";
@@ -104,6 +108,20 @@ pub(super) enum Command {
     /// configuration sets how many batches run at once. On SIGTERM the worker finishes its batch and exits 0 within 25 s; on a second
     /// SIGTERM it exits at once.
     Worker(Worker),
+    /// Serve the API and the console, for services and people
+    ///
+    /// The API is below /api/v1, and /api/v1/openapi.json describes it. The console is a web page that shows how things stand and does what
+    /// an operator does. Both do what the commands do, and the journal says who did it.
+    ///
+    /// Whoever asks needs an API key (catchword key create), unless --open lets people on this machine look, or a proxy says who they are.
+    /// Run it as a role that may do what it offers: an operator of migrations/grants.sql, or a reader with --read-only. It works on no job:
+    /// workers do. It answers, and says so, while Postgres or Elasticsearch is down. On SIGTERM it answers what is under way and exits 0.
+    Serve(Serve),
+    /// API keys: make, list and revoke them
+    ///
+    /// A key says who asks catchword serve, and what that one may do.
+    #[command(subcommand)]
+    Key(Key),
     /// Make one pass over the queue, and print what it did
     ///
     /// A job whose document is written by this pass is settled by the next one, because a write is never proof. --drain makes passes

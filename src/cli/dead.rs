@@ -170,6 +170,7 @@ fn which(catchword: &Catchword, options: &args::Which, ids: &[i64]) -> anyhow::R
         reason: options.reason.clone(),
         tag: options.tag.clone(),
         since: options.since.as_deref().map(super::reindex::time).transpose()?,
+        error: None,
     })
 }
 

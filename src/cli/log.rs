@@ -13,9 +13,10 @@ use crate::telemetry;
 /// command's own last line says what it did.
 pub(super) fn start(format: LogFormat, command: &Command) -> anyhow::Result<()> {
     let is_worker = matches!(command, Command::Worker(_));
+    let is_server = is_worker || matches!(command, Command::Serve(_));
     // a collector that is down is logged once, where metrics are pushed
     let usual =
-        if is_worker { "warn,catchword=info,sqlx=error,opentelemetry=off,opentelemetry_sdk=off,opentelemetry-otlp=off" } else { "warn" };
+        if is_server { "warn,catchword=info,sqlx=error,opentelemetry=off,opentelemetry_sdk=off,opentelemetry-otlp=off" } else { "warn" };
     let filter = EnvFilter::try_from_env("CATCHWORD_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
     let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
     let lines = match format {

@@ -1,6 +1,5 @@
 //! The command line. Exit 0: done; 1: nothing to do, or not well; 2: it could not.
 
-mod accept;
 mod args;
 mod audit;
 mod check;
@@ -10,9 +9,11 @@ mod doctor;
 mod explain;
 mod init;
 mod journal;
+mod key;
 mod log;
 mod migrate;
 mod pause;
+mod probes;
 mod progress;
 mod rebuild;
 mod reindex;
@@ -81,6 +82,8 @@ async fn run(args: Args) -> anyhow::Result<End> {
         Command::Migrate(options) => migrate::run(&args, options).await,
         Command::Detach(options) => detach::run(&args, options).await,
         Command::Worker(options) => worker::run(&args, options).await,
+        Command::Serve(options) => serve::run(&args, options).await,
+        Command::Key(options) => key::run(&args, options).await,
         Command::Sync(options) => sync::run(&args, options).await,
         Command::Reindex(options) => reindex::run(&args, options).await,
         Command::Rebuild(options) => rebuild::run(&args, options).await,

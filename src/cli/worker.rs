@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::args::{Args, Worker as Options};
-use super::{End, serve};
+use super::{End, probes};
 use crate::Catchword;
 use crate::gauges::Part;
 use crate::telemetry::Telemetry;
@@ -28,7 +28,7 @@ pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
     // before anybody is told that it runs: who is told may stop it
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tracing::info!(listen = %listener.local_addr()?, "the worker runs; it serves {}", names(&catchword));
-    let server = tokio::spawn(serve::serve(listener, worker.clone(), telemetry.clone(), stop.clone()));
+    let server = tokio::spawn(probes::serve(listener, worker.clone(), telemetry.clone(), stop.clone()));
     let mut running = tokio::spawn({
         let stop = stop.clone();
         async move { worker.run(stop).await }

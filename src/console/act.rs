@@ -15,7 +15,7 @@ pub(super) use did::notice;
 use super::Console;
 use super::asked::{Asked, Form};
 use super::text;
-use super::{dead, reindexes};
+use super::{dead, reindexes, reindexing};
 use crate::serve::actions::{self, Chosen};
 use crate::serve::{Problem, Role, Serve, Who};
 use did::Did;
@@ -137,10 +137,10 @@ async fn done(console: &Console, who: &Who, act: Act, form: &Asked) -> Result<Di
     if matches!(act, Act::PauseReindex | Act::ResumeReindex | Act::RateReindex | Act::CancelReindex) {
         let id = id()?;
         let changed = match act {
-            Act::PauseReindex => actions::reindex_pause(serve, who, id).await?,
-            Act::ResumeReindex => actions::reindex_resume(serve, who, id).await?,
-            Act::RateReindex => actions::reindex_rate(serve, who, id, form.number("rate")?).await?,
-            _ => actions::reindex_cancel(serve, who, id).await?,
+            Act::PauseReindex => reindexing::reindex_pause(serve, who, id).await?,
+            Act::ResumeReindex => reindexing::reindex_resume(serve, who, id).await?,
+            Act::RateReindex => reindexing::reindex_rate(serve, who, id, form.number("rate")?).await?,
+            _ => reindexing::reindex_cancel(serve, who, id).await?,
         };
         return Ok(Did::changed(act, changed.changed).at(format!("/reindexes/{id}")));
     }

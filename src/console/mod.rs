@@ -18,6 +18,7 @@ mod key;
 mod problem;
 mod rebuilds;
 mod reindexes;
+mod reindexing;
 mod running;
 mod seen;
 mod sign_in;

@@ -11,6 +11,7 @@ use super::Console;
 use super::act::{Button, button};
 use super::asked::Asked;
 use super::frame::{Frame, Tab, page};
+use super::reindexing;
 use super::running::{Run, is_open, of_reindex};
 use super::state::State;
 use super::text::{self, link};
@@ -18,7 +19,7 @@ use super::words::{Moment, count, moment};
 use crate::history::{self, Minute};
 use crate::printable::shell_word;
 use crate::reindex::{self, Progress, Request};
-use crate::serve::{Problem, Role, Who, actions};
+use crate::serve::{Problem, Role, Who};
 
 /// Reindexes on the page.
 const SHOWN: usize = 50;
@@ -58,7 +59,7 @@ struct OverLine {
 
 pub(super) async fn all(console: Console, who: Who, asked: Asked) -> Result<Response, Problem> {
     let collection = asked.get("collection");
-    let found = actions::reindexes(&console.serve, &who, collection).await?;
+    let found = reindexing::reindexes(&console.serve, &who, collection).await?;
     let now = Utc::now();
     let mut frame = Frame::of(&console.serve, &who, Tab::Reindexes, "Reindexes").command("catchword reindex list").renewed_by("/reindexes");
     frame.notice = super::act::notice(&asked);
@@ -125,7 +126,7 @@ struct One {
 }
 
 pub(super) async fn one(console: Console, who: Who, Path(id): Path<i64>, asked: Asked) -> Result<Response, Problem> {
-    let found = actions::reindex(&console.serve, &who, id).await?;
+    let found = reindexing::reindex(&console.serve, &who, id).await?;
     let mut frame = Frame::of(&console.serve, &who, Tab::Reindexes, format!("Reindex {id}"))
         .about(&found.collection)
         .command(format!("catchword reindex show {id}"))
@@ -198,7 +199,7 @@ const FIELDS: [&str; 10] = ["collection", "by", "scope", "value", "from", "to", 
 /// Counts, and changes nothing.
 pub(super) async fn trial(console: &Console, who: &Who, asked: &Asked) -> Result<Trial, Problem> {
     let request = request(asked)?;
-    let keys = actions::reindex_count(&console.serve, who, &request).await?;
+    let keys = reindexing::reindex_count(&console.serve, who, &request).await?;
     let minutes = history::read(&mut *console.connection().await?, &request.collection, SPEED).await?;
     let (per_second, how) = speed(&minutes, request.rate);
     Ok(Trial {
@@ -216,7 +217,7 @@ pub(super) async fn trial(console: &Console, who: &Who, asked: &Asked) -> Result
 
 /// Begins it: its number.
 pub(super) async fn start(console: &Console, who: &Who, form: &Asked) -> Result<i64, Problem> {
-    Ok(actions::reindex_start(&console.serve, who, &request(form)?).await?.id)
+    Ok(reindexing::reindex_start(&console.serve, who, &request(form)?).await?.id)
 }
 
 /// How fast it will be, and from what that is known.

@@ -28,7 +28,7 @@ const TOPICS: [Topic; 8] =
     [Topic::Workers, Topic::Attached, Topic::Audits, Topic::Census, Topic::Pauses, Topic::Unserved, Topic::Reindexes, Topic::Rebuilds];
 
 /// The state of everything.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// Why Postgres could not be asked; then most of the rest is empty.
     pub postgres: Option<String>,
@@ -41,7 +41,7 @@ pub struct Status {
 }
 
 /// The state of one collection.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CollectionStatus {
     pub name: String,
     #[serde(flatten)]
@@ -104,6 +104,17 @@ async fn read(context: &Context) -> Result<Standing, Error> {
 }
 
 impl Status {
+    /// The same for somebody who may know of these collections only; none: of all.
+    pub fn only(&self, seen: Option<&[String]>) -> Status {
+        let Some(seen) = seen else { return self.clone() };
+        let mut status = self.clone();
+        status.collections.retain(|collection| seen.contains(&collection.name));
+        status.unserved.retain(|name| seen.contains(name));
+        status.reindexes.retain(|reindex| seen.contains(&reindex.collection));
+        status.workers.iter_mut().for_each(|worker| worker.only(seen));
+        status
+    }
+
     /// Is there nothing that somebody should look at?
     pub fn is_well(&self) -> bool {
         self.postgres.is_none() && self.unserved.is_empty() && self.collections.iter().all(CollectionStatus::is_well)

@@ -10,7 +10,7 @@ use crate::console::asked::Asked;
 use crate::console::frame::{Frame, Tab, page};
 use crate::console::text::{self, Text, cut, text};
 use crate::console::words::{count, of, span};
-use crate::console::{dead, reindexes};
+use crate::console::{dead, reindexes, reindexing};
 use crate::printable::shell_word;
 use crate::serve::actions::{self, MOST_LETTERS};
 use crate::serve::{Problem, Who};
@@ -65,7 +65,7 @@ struct Words {
     command: String,
 }
 
-pub(in crate::console) async fn ask(console: Console, who: Who, Path(word): Path<String>, asked: Asked) -> Result<Response, Problem> {
+pub(in super::super) async fn ask(console: Console, who: Who, Path(word): Path<String>, asked: Asked) -> Result<Response, Problem> {
     let act = named(&word)?;
     console.serve.allow(&who, act.needs())?;
     let words = match act {
@@ -175,7 +175,8 @@ async fn about_collection(console: &Console, who: &Who, act: Act, asked: &Asked)
                 Some(_) => words.says.insert(0, "It was begun already, and goes on where it was.".into()),
                 None => {
                     let plan = actions::rebuild_plan(&console.serve, who, &name).await?;
-                    words.about = Some(text(plan.to_string().trim()));
+                    let keys = plan.keys.map_or("more keys than could be counted".into(), |keys| of(keys, "key"));
+                    words.about = Some(text(&format!("{} to {}, {keys}", plan.old_index, plan.new_index)));
                 }
             }
             words
@@ -289,7 +290,7 @@ async fn dry_run(console: &Console, who: &Who, asked: &Asked) -> Result<Words, P
 
 async fn about_reindex(console: &Console, who: &Who, act: Act, asked: &Asked) -> Result<Words, Problem> {
     let id = asked.number::<i64>("id")?.ok_or_else(|| Problem::bad("id", "id is missing", "choose a reindex"))?;
-    let found = actions::reindex(&console.serve, who, id).await?;
+    let found = reindexing::reindex(&console.serve, who, id).await?;
     let what = format!("reindex {id} of {} ({})", found.collection, text::line(&found.what));
     let (verb, go, said, command) = match act {
         Act::PauseReindex => {

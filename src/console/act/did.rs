@@ -35,7 +35,7 @@ impl Did {
 }
 
 /// A word about what was done, if somebody comes from there.
-pub(in crate::console) fn notice(asked: &Asked) -> Option<Notice> {
+pub(in super::super) fn notice(asked: &Asked) -> Option<Notice> {
     let act = asked.get("did").and_then(Act::named)?;
     let count = asked.number::<i64>("n").ok().flatten().unwrap_or(0);
     let (word, text) = if count == 0 { ("Nothing to do.", already(act)) } else { ("Done.", told(act, count)) };

@@ -15,7 +15,7 @@ pub mod world;
 pub use checker::Truth;
 pub use gate::Gate;
 pub use poison::{Harm, Poison};
-pub use process::{Running, launch, start};
+pub use process::{Running, launch, listening, serve, start};
 pub use prometheus::Prometheus;
 pub use server::Server;
 pub use traffic::{OFFERED, Traffic};

@@ -12,7 +12,7 @@ use crate::operate::metrics::scrape;
 
 const GRANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/grants.sql");
 
-const ROLES: [&str; 5] = ["migrator", "worker", "application", "operator", "service"];
+const ROLES: [&str; 6] = ["migrator", "worker", "application", "operator", "reader", "service"];
 
 /// A world in which roles of its own do everything. The world goes before its roles: they own what is in it.
 pub struct Roles {
@@ -443,8 +443,8 @@ async fn an_operator_does_what_operators_do_and_the_journal_says_who() {
         for attempt in [
             "select catchword.pause('annotation', 'x')",
             "select catchword.resume('annotation')",
-            "select catchword.replay(null, null, null, null, null, null, null)",
-            "select catchword.discard(null, null, null, null, null, null, null)",
+            "select catchword.replay(null, null, null, null, null, null, null, null)",
+            "select catchword.discard(null, null, null, null, null, null, null, null)",
             "select catchword.call_off('annotation', 'x')",
         ] {
             let refused = run(&roles.pool(role).await, attempt).await.unwrap_err();
