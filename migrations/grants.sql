@@ -134,6 +134,9 @@ grant execute on function
   to :"worker";
 -- [worker, sync, check] To count how fresh search is, and to forget that after two days.
 grant select, insert, update, delete on catchword.freshness to :"worker";
+-- [worker, history, status --watch] To write the history of a minute, to show it, and to forget it after eight days.
+grant execute on function catchword.note_history() to :"worker";
+grant select, delete on catchword.history to :"worker";
 -- [worker, status, check] To send a heartbeat, and to forget workers that vanished.
 grant select, insert, update, delete on catchword.worker to :"worker";
 -- [worker, sync, status, check] To say since when due jobs of a collection have not moved.

@@ -34,6 +34,7 @@ mod parts {
     pub mod drift;
     pub mod explain;
     pub mod gauges;
+    pub mod history;
     pub mod init;
     pub mod journal;
     pub mod metrics;

@@ -11,6 +11,7 @@ mod serve;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
@@ -163,10 +164,20 @@ pub(super) enum Command {
     /// Counts up to 10,000 jobs of each priority exactly and estimates above that, so it is quick on any queue. Waits at most 3 s for
     /// Elasticsearch and 8 s for Postgres.
     ///
+    /// --watch keeps the screen and renews it every second: what is due, how old, how fast it goes, the last hour, and what is running.
+    /// Press q to leave.
+    ///
     /// Exit 0: nothing needs a person, though jobs may be due; 1: something is blocked, at a standstill, dead, expired or not migrated, an
     /// index lost writes, an audit found what is not scheduled for repair, jobs have been due for two minutes and no worker serves them,
     /// jobs are of a collection that is not configured, or a server does not answer.
     Status(Status),
+    /// What each minute was like: the queue, jobs and documents, and how fresh search was
+    ///
+    /// A worker writes a line per collection and minute, and keeps it for 8 days. Shown are the last, the mean and the highest value of the
+    /// span, and a bar for each step of time. A gap between the bars: no worker was there. Counts are per minute. Needs Postgres only.
+    ///
+    /// Exit 0: printed; 1: there is no history of that time yet.
+    History(History),
     /// Is everything all right? Judges what the alarms judge, for cron and Nagios
     ///
     /// Needs no Prometheus, only Postgres and Elasticsearch. It checks the workers, the length and age of the queue, dead letters, pauses,
@@ -178,8 +189,8 @@ pub(super) enum Command {
     Check(Check),
     /// Is everything set up right? Run it before the first worker, and after changes
     ///
-    /// Checks the servers, settings, triggers, sequence, rights, view, index, aliases and mapping of every collection. Each line is ok, or
-    /// says what to do. Changes nothing. Reads one batch of documents per collection.
+    /// Checks the servers, settings, triggers, sequence, rights, view, index, aliases and mapping of every collection. Prints what is not
+    /// ok, with what to do, and how much is ok; --all prints everything. Changes nothing. Reads one batch of documents per collection.
     ///
     /// Exit 0: nothing failed; 1: something failed; 2: something could not be checked.
     Doctor(Doctor),
@@ -335,9 +346,32 @@ pub(super) struct Sync {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Status {
+    /// Keep the screen and renew it every second, until q or Ctrl-C. Needs a terminal
+    #[arg(long, conflicts_with = "json")]
+    pub watch: bool,
     /// As JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct History {
+    /// The collection; without it all that are configured
+    #[arg(value_name = "COLLECTION")]
+    pub collection: Option<String>,
+    /// How far back: 30m, 3h, up to 8d
+    #[arg(long, value_name = "TIME", default_value = "3h", value_parser = span)]
+    pub span: Duration,
+    /// As JSON, minute by minute
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// From a minute to all that is kept.
+fn span(text: &str) -> Result<Duration, String> {
+    let kept = Duration::from_secs(60)..=Duration::from_secs(8 * 86_400);
+    let span = humantime::parse_duration(text).ok().filter(|span| kept.contains(span));
+    span.ok_or_else(|| "it is a time from 1m to 8d; write 30m or 3h".to_owned())
 }
 
 #[derive(Debug, clap::Args)]
@@ -352,7 +386,10 @@ pub(super) struct Check {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Doctor {
-    /// As JSON
+    /// Everything that was looked at: what is not ok first, then what is
+    #[arg(long)]
+    pub all: bool,
+    /// As JSON; always everything
     #[arg(long)]
     pub json: bool,
 }

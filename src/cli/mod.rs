@@ -7,11 +7,13 @@ mod dead;
 mod detach;
 mod doctor;
 mod explain;
+mod history;
 mod init;
 mod journal;
 mod key;
 mod log;
 mod migrate;
+mod paint;
 mod pause;
 mod probes;
 mod progress;
@@ -19,8 +21,10 @@ mod rebuild;
 mod reindex;
 mod reindexes;
 mod serve;
+mod sparkline;
 mod status;
 mod sync;
+mod watch;
 mod worker;
 
 use std::ffi::OsString;
@@ -88,6 +92,7 @@ async fn run(args: Args) -> anyhow::Result<End> {
         Command::Reindex(options) => reindex::run(&args, options).await,
         Command::Rebuild(options) => rebuild::run(&args, options).await,
         Command::Status(options) => status::run(&args, options).await,
+        Command::History(options) => history::run(&args, options).await,
         Command::Check(options) => check::run(&args, options).await,
         Command::Doctor(options) => doctor::run(&args, options).await,
         Command::Explain(options) => explain::run(&args, options).await,

@@ -196,7 +196,9 @@ async fn done(console: &Console, who: &Who, act: Act, form: &Asked) -> Result<Di
             actions::rebuild_abort(serve, who, collection).await?;
             Ok(Did::changed(act, true).at("/rebuilds".into()))
         }
-        Act::PauseReindex | Act::ResumeReindex | Act::RateReindex | Act::CancelReindex => Err(Problem::not_found("there is none", "begin again")),
+        Act::PauseReindex | Act::ResumeReindex | Act::RateReindex | Act::CancelReindex => {
+            Err(Problem::not_found("there is none", "begin again"))
+        }
     }
 }
 

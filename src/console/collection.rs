@@ -129,7 +129,11 @@ fn buttons(console: &Console, who: &Who, status: &CollectionStatus) -> Vec<Butto
     let name = status.name.as_str();
     let mut buttons = Vec::new();
     let mut add = |act, label: &str| buttons.extend(button(&console.serve, who, act, label, &[("collection", name)]));
-    if status.paused.is_some() { add("resume", "Resume") } else { add("pause", "Pause…") }
+    if status.paused.is_some() {
+        add("resume", "Resume")
+    } else {
+        add("pause", "Pause…")
+    }
     if status.census.as_ref().is_some_and(|census| census.dead > 0) {
         add("replay", "Replay dead letters…");
     }

@@ -208,7 +208,10 @@ pub(super) async fn find(console: &Console, who: &Who, id: i64) -> Result<Letter
     let which = Which { ids: Some(vec![id]), ..Which::default() };
     let found = job::dead_letters(&mut *console.connection().await?, &which, 1).await?.into_iter().next();
     found.filter(|letter| who.sees(&letter.collection)).ok_or_else(|| {
-        Problem::not_found(format!("there is no dead letter {id} any more"), "its key may be in step again; see the dead letters that are left")
+        Problem::not_found(
+            format!("there is no dead letter {id} any more"),
+            "its key may be in step again; see the dead letters that are left",
+        )
     })
 }
 

@@ -15,7 +15,8 @@ struct File {
     bytes: &'static [u8],
 }
 
-static STYLE: LazyLock<File> = LazyLock::new(|| File::of("console", "css", "text/css; charset=utf-8", include_bytes!("static/console.css")));
+static STYLE: LazyLock<File> =
+    LazyLock::new(|| File::of("console", "css", "text/css; charset=utf-8", include_bytes!("static/console.css")));
 static SCRIPT: LazyLock<File> =
     LazyLock::new(|| File::of("console", "js", "text/javascript; charset=utf-8", include_bytes!("static/console.js")));
 static ICON: LazyLock<File> = LazyLock::new(|| File::of("icon", "svg", "image/svg+xml", include_bytes!("static/icon.svg")));

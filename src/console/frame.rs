@@ -19,7 +19,7 @@ pub(super) struct Frame {
     pub files: Files,
     pub title: String,
     pub who: Option<Signed>,
-    tab: Tab,
+    pub tab: Tab,
     /// For the search box.
     pub collections: Vec<String>,
     pub chosen: Option<String>,

@@ -154,7 +154,11 @@ impl Graph<'_> {
                 _ = write!(svg, r#"<circle class="dot" cx="{first:.1}" cy="{:.1}" r="1.8"/>"#, y(self.values[run.start].unwrap_or(0.0)));
                 continue;
             }
-            _ = write!(svg, r#"<path class="area" d="{line}L{last:.1} {0:.1}L{first:.1} {0:.1}Z"/><path class="line" d="{line}"/>"#, y(0.0));
+            _ = write!(
+                svg,
+                r#"<path class="area" d="{line}L{last:.1} {0:.1}L{first:.1} {0:.1}Z"/><path class="line" d="{line}"/>"#,
+                y(0.0)
+            );
         }
     }
 
@@ -165,11 +169,7 @@ impl Graph<'_> {
                 // what was done is seen, however little it was
                 let height = (y(0.0) - y(value)).max(1.0);
                 let (x, width) = (LEFT + n as f64 * self.step() + space / 2.0, self.step() - space);
-                _ = write!(
-                    svg,
-                    r#"<rect class="bar" x="{x:.1}" y="{:.1}" width="{width:.1}" height="{height:.1}"/>"#,
-                    y(0.0) - height
-                );
+                _ = write!(svg, r#"<rect class="bar" x="{x:.1}" y="{:.1}" width="{width:.1}" height="{height:.1}"/>"#, y(0.0) - height);
             }
         }
     }
@@ -202,7 +202,11 @@ pub(super) fn sparkline(places: &[Option<&Minute>], objective: f64, title: &str)
     const STEP: f64 = 2.0;
     let width = places.len() as f64 * STEP;
     let mut svg = String::with_capacity(4_096);
-    _ = write!(svg, r#"<svg class="spark" viewBox="0 0 {width} {HIGH}" width="{width}" height="{HIGH}" role="img" aria-label="{}">"#, escaped(title));
+    _ = write!(
+        svg,
+        r#"<svg class="spark" viewBox="0 0 {width} {HIGH}" width="{width}" height="{HIGH}" role="img" aria-label="{}">"#,
+        escaped(title)
+    );
     for run in runs(places, Option::is_some) {
         let (from, to) = (run.start as f64 * STEP, run.end as f64 * STEP);
         _ = write!(svg, r#"<path class="axis" d="M{from} {0}H{to}"/>"#, HIGH - 0.5);

@@ -196,7 +196,7 @@ impl Side {
             None if not_served => "its schema is not served",
             None => "the row must be fixed first",
         };
-        let differs = if other { index.fields.lines().map(|line| text(&line)).collect() } else { Vec::new() };
+        let differs = if other { index.fields.lines().iter().map(|line| text(line)).collect() } else { Vec::new() };
         Side { index: text::line(&index.index), state, has: text(&has), version: index.version, word, verdict, differs }
     }
 }

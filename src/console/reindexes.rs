@@ -224,7 +224,9 @@ pub(super) async fn start(console: &Console, who: &Who, form: &Asked) -> Result<
 fn speed(minutes: &[Minute], limit: Option<i32>) -> (f64, String) {
     let busiest = minutes.iter().map(|minute| minute.settled).max().unwrap_or(0) as f64 / 60.0;
     let (fast, how) = match busiest {
-        seen if seen * 60.0 >= 10_000.0 => (seen, format!("at {} keys a second, as in the busiest minute of the last 3 hours", count(seen.round() as i64))),
+        seen if seen * 60.0 >= 10_000.0 => {
+            (seen, format!("at {} keys a second, as in the busiest minute of the last 3 hours", count(seen.round() as i64)))
+        }
         _ => (USUALLY_PER_SECOND, format!("if the workers do {} keys a second", count(USUALLY_PER_SECOND as i64))),
     };
     match limit.map(f64::from).filter(|limit| *limit < fast && *limit > 0.0) {

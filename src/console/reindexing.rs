@@ -1,6 +1,6 @@
 //! Reindexes, until `serve::actions` has them.
-use crate::serve::actions::Changed;
 use crate::reindex::{self as library, Progress, Request};
+use crate::serve::actions::Changed;
 use crate::serve::{Problem, Role, Serve, Who};
 pub async fn reindexes(serve: &Serve, who: &Who, collection: Option<&str>) -> Result<Vec<Progress>, Problem> {
     let names = serve.chosen(who, collection)?;
@@ -20,7 +20,19 @@ pub async fn reindex_start(serve: &Serve, who: &Who, request: &Request) -> Resul
     let id = library::start(&serve.catchword.context.pool, request).await?;
     reindex(serve, who, id).await
 }
-pub async fn reindex_pause(serve: &Serve, who: &Who, id: i64) -> Result<Changed, Problem> { let p = reindex(serve, who, id).await?; Ok(Changed { collection: p.collection, changed: library::pause(&mut *serve.connection().await?, id, &who.name).await? }) }
-pub async fn reindex_resume(serve: &Serve, who: &Who, id: i64) -> Result<Changed, Problem> { let p = reindex(serve, who, id).await?; Ok(Changed { collection: p.collection, changed: library::resume(&mut *serve.connection().await?, id, &who.name).await? }) }
-pub async fn reindex_cancel(serve: &Serve, who: &Who, id: i64) -> Result<Changed, Problem> { let p = reindex(serve, who, id).await?; Ok(Changed { collection: p.collection, changed: library::cancel(&mut *serve.connection().await?, id, &who.name).await? }) }
-pub async fn reindex_rate(serve: &Serve, who: &Who, id: i64, rate: Option<i32>) -> Result<Changed, Problem> { let p = reindex(serve, who, id).await?; Ok(Changed { collection: p.collection, changed: library::set_rate(&mut *serve.connection().await?, id, rate, &who.name).await? }) }
+pub async fn reindex_pause(serve: &Serve, who: &Who, id: i64) -> Result<Changed, Problem> {
+    let p = reindex(serve, who, id).await?;
+    Ok(Changed { collection: p.collection, changed: library::pause(&mut *serve.connection().await?, id, &who.name).await? })
+}
+pub async fn reindex_resume(serve: &Serve, who: &Who, id: i64) -> Result<Changed, Problem> {
+    let p = reindex(serve, who, id).await?;
+    Ok(Changed { collection: p.collection, changed: library::resume(&mut *serve.connection().await?, id, &who.name).await? })
+}
+pub async fn reindex_cancel(serve: &Serve, who: &Who, id: i64) -> Result<Changed, Problem> {
+    let p = reindex(serve, who, id).await?;
+    Ok(Changed { collection: p.collection, changed: library::cancel(&mut *serve.connection().await?, id, &who.name).await? })
+}
+pub async fn reindex_rate(serve: &Serve, who: &Who, id: i64, rate: Option<i32>) -> Result<Changed, Problem> {
+    let p = reindex(serve, who, id).await?;
+    Ok(Changed { collection: p.collection, changed: library::set_rate(&mut *serve.connection().await?, id, rate, &who.name).await? })
+}

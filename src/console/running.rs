@@ -93,7 +93,12 @@ pub(super) fn of_audit(run: &Shown, documents: Option<u64>) -> Run {
         href: text::link("/audits", &[("collection", &report.collection)]),
         percent: if asked { Some(0) } else { all.map(|all| percent(looked, all.max(looked + 1))) },
         left: asked.then(|| "a worker begins it within a minute".into()),
-        detail: format!("{} looked at{found} · asked for by {} ({})", of(looked, "key"), text::line(&run.asked_by), text::line(&run.reason)),
+        detail: format!(
+            "{} looked at{found} · asked for by {} ({})",
+            of(looked, "key"),
+            text::line(&run.asked_by),
+            text::line(&run.reason)
+        ),
     }
 }
 

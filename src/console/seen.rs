@@ -143,7 +143,8 @@ impl Seen {
 
 async fn keep_looking(serve: Serve, sender: watch::Sender<Option<Known>>, asked: Arc<Notify>) {
     loop {
-        let known = Known::after(sender.borrow().as_ref(), glance(&serve).await);
+        let now = glance(&serve).await;
+        let known = Known::after(sender.borrow().as_ref(), now);
         let read = known.now.read;
         if sender.send(Some(known)).is_err() {
             return;

@@ -26,7 +26,7 @@ use crate::{Error, database, migrate};
 use elastic::doctor_elasticsearch;
 use index::doctor_index;
 
-pub use line::{Level, Line, Report};
+pub use line::{Level, Line, Report, Shown};
 use line::{fail, ok};
 
 /// Each statement has half of this, so that a view may take as long as a look may.

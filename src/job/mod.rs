@@ -39,6 +39,6 @@ pub use postpone::postpone;
 pub use push_back::{Charge, Due, MAX_ATTEMPTS, push_back};
 pub use quick_due::{QuickDue, quick_due};
 pub use schedule::{look_again, schedule};
-pub use settle::{Fresh, settle};
+pub use settle::{Did, Fresh, settle};
 pub use storage::{REPAIR_OPTIONS, Storage, options, storage};
 pub use suspect::suspect;

@@ -69,7 +69,9 @@ pub(in super::super) async fn ask(console: Console, who: Who, Path(word): Path<S
     let act = named(&word)?;
     console.serve.allow(&who, act.needs())?;
     let words = match act {
-        Act::PauseReindex | Act::ResumeReindex | Act::RateReindex | Act::CancelReindex => about_reindex(&console, &who, act, &asked).await?,
+        Act::PauseReindex | Act::ResumeReindex | Act::RateReindex | Act::CancelReindex => {
+            about_reindex(&console, &who, act, &asked).await?
+        }
         Act::Reindex => dry_run(&console, &who, &asked).await?,
         Act::Replay | Act::Discard => about_letters(&console, &who, act, &asked).await?,
         _ => about_collection(&console, &who, act, &asked).await?,
@@ -119,7 +121,8 @@ async fn about_collection(console: &Console, who: &Who, act: Act, asked: &Asked)
             let back = text::link("/key", &[("collection", &name), ("key", &key)]);
             let hidden = vec![("collection", name.clone()), ("key", key.clone())];
             let command = format!("catchword reindex {shell} --ids {} --hidden", cut(&shell_word(&key), 100).short);
-            let says = ["A job is scheduled for this key, due at once.", "A worker looks at both sides, and writes the document if they differ."];
+            let says =
+                ["A job is scheduled for this key, due at once.", "A worker looks at both sides, and writes the document if they differ."];
             Words { about: Some(cut(&key, 120)), hidden, back, ..words("Look again now".into(), "Look again", &says, command) }
         }
         Act::Audit => Words {
@@ -268,8 +271,12 @@ async fn dry_run(console: &Console, who: &Who, asked: &Asked) -> Result<Words, P
             None => "How long it takes is not known.".into(),
         },
         "Workers schedule the keys in small pieces; live writes come first, all the time.".into(),
-        if trial.rewrite { "Every document is written again, also where both sides agree." } else { "Only documents that differ are written." }
-            .into(),
+        if trial.rewrite {
+            "Every document is written again, also where both sides agree."
+        } else {
+            "Only documents that differ are written."
+        }
+        .into(),
         "You can pause it, slow it down or cancel it while it runs.".into(),
     ];
     if trial.hidden {
@@ -297,7 +304,9 @@ async fn about_reindex(console: &Console, who: &Who, act: Act, asked: &Asked) ->
             ("Pause", "Pause it", "No more keys of it are scheduled until it is resumed. What is scheduled is still worked on.", "pause")
         }
         Act::ResumeReindex => ("Resume", "Resume it", "Workers go on scheduling its keys.", "resume"),
-        Act::RateReindex => ("Change the speed of", "Set the limit", "At most so many keys are scheduled in a second. Empty: no limit.", "rate"),
+        Act::RateReindex => {
+            ("Change the speed of", "Set the limit", "At most so many keys are scheduled in a second. Empty: no limit.", "rate")
+        }
         _ => ("Cancel", "Cancel it", "Its open jobs are deleted. What is written stays written.", "cancel"),
     };
     let rate = Field {

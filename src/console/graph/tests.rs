@@ -44,7 +44,8 @@ fn the_last_minute_is_the_one_before_this_one_or_what_was_written_down() {
 
 #[test]
 fn an_axis_ends_at_a_round_number_whose_half_is_round() {
-    for (most, top) in [(0.0, 2.0), (1.0, 2.0), (3.0, 4.0), (7.0, 8.0), (11.0, 20.0), (43.0, 60.0), (1_200.0, 2_000.0), (8_001.0, 10_000.0)] {
+    for (most, top) in [(0.0, 2.0), (1.0, 2.0), (3.0, 4.0), (7.0, 8.0), (11.0, 20.0), (43.0, 60.0), (1_200.0, 2_000.0), (8_001.0, 10_000.0)]
+    {
         assert_eq!(round_top(most), top);
     }
     let labels: Vec<String> = [0.0, 5.0, 2_000.0, 40_000.0, 1_500_000.0].into_iter().map(short).collect();

@@ -13,8 +13,8 @@ const HELP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/operate/help.
 async fn help_teaches_and_needs_neither_configuration_nor_environment() {
     let mut all = String::new();
     for command in [
-        "", "init", "migrate", "detach", "worker", "sync", "reindex", "status", "check", "doctor", "explain", "dead", "pause", "resume",
-        "journal",
+        "", "init", "migrate", "detach", "worker", "sync", "reindex", "status", "history", "check", "doctor", "explain", "dead", "pause",
+        "resume", "journal",
     ] {
         let mut binary = tokio::process::Command::new(env!("CARGO_BIN_EXE_catchword"));
         binary.env_clear().current_dir(std::env::temp_dir());

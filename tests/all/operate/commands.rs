@@ -17,7 +17,9 @@ async fn what_is_not_understood_is_refused_with_a_sentence_and_changes_nothing()
     let world = World::new().await;
     world.annotate("acct:a", "x").await;
     let before: String = world.one(STATE).await;
-    for command in ["migrate", "detach", "worker", "sync", "reindex", "status", "check", "explain", "audit", "pause", "resume", "journal"] {
+    for command in
+        ["migrate", "detach", "worker", "sync", "reindex", "status", "history", "check", "explain", "audit", "pause", "resume", "journal"]
+    {
         refused(&world, &[command, "--nonsense"]).await;
         refused(&world, &[command, "--config", "/nowhere/catchword.toml"]).await;
     }

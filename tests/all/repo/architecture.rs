@@ -108,7 +108,7 @@ fn one_place_each_for_transactions_metrics_printing_and_raising_the_sequence() {
 }
 
 /// The parts from the bottom up. Each may name those before it and none behind it: so there is no cycle, and a call goes down.
-const ORDER: [&str; 44] = [
+const ORDER: [&str; 45] = [
     // the ground
     "crash",
     "host",
@@ -143,6 +143,7 @@ const ORDER: [&str; 44] = [
     "worker",
     "pause",
     "journal",
+    "history",
     "api_key",
     "migrate",
     "standing",
