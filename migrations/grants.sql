@@ -16,8 +16,8 @@
 --   operator     a person. Does what a worker does, and `pause`, `resume`, `dead replay`, `dead discard`, `dead bury`,
 --                `reindex cancel`, `pause`, `resume` and `rate`, through functions that write into the journal who it
 --                was. Makes and revokes API keys. What `catchword serve` runs as, if it is to act.
---   reader       looks and changes nothing: `status`, `check`, `explain`, `journal`, `dead list`, `dead show`, and
---                `catchword serve --read-only`.
+--   reader       looks and changes nothing: `status`, `check`, `explain`, `journal`, `dead list`, `dead show`, `reindex
+--                list`, and `catchword serve --read-only`.
 --   application  writes its own tables. It needs no right here: the triggers schedule the jobs with the migrator's
 --                rights. It may call `catchword.touch_later` in triggers of its own, and ask `catchword.standing`.
 --   service      an application that calls the library (`store_and_schedule`, `index_now`). It reads what a document is
@@ -292,6 +292,8 @@ grant execute on function
   catchword.attached(text[], text[], text[], jsonb[], text), catchword.unmigrated(text, text, jsonb, text),
   catchword.unwatched_tables(catchword.collection, oid[]), catchword.unwatched_columns(catchword.collection, text[])
   to :"reader";
+-- [status, reindex list] To see how far reindexes came.
+grant execute on function catchword.reindexes(text, bigint, bigint) to :"reader";
 -- [explain] To see which documents a change of a related table will still reach.
 grant execute on function catchword.touched_soon(text, text[]) to :"reader";
 -- [explain] To know the id of a document. One that nobody has asked for yet is written down; no row and no document

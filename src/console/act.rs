@@ -15,7 +15,7 @@ pub(super) use did::notice;
 use super::Console;
 use super::asked::{Asked, Form};
 use super::text;
-use super::{dead, reindexes, reindexing};
+use super::{dead, reindexes};
 use crate::serve::actions::{self, Chosen};
 use crate::serve::{Problem, Role, Serve, Who};
 use did::Did;
@@ -136,11 +136,12 @@ async fn done(console: &Console, who: &Who, act: Act, form: &Asked) -> Result<Di
     let id = || form.number::<i64>("id")?.ok_or_else(|| Problem::bad("id", "id is missing", "begin at the first page"));
     if matches!(act, Act::PauseReindex | Act::ResumeReindex | Act::RateReindex | Act::CancelReindex) {
         let id = id()?;
+        let collection = &reindexes::find(console, who, id).await?.collection;
         let changed = match act {
-            Act::PauseReindex => reindexing::reindex_pause(serve, who, id).await?,
-            Act::ResumeReindex => reindexing::reindex_resume(serve, who, id).await?,
-            Act::RateReindex => reindexing::reindex_rate(serve, who, id, form.number("rate")?).await?,
-            _ => reindexing::reindex_cancel(serve, who, id).await?,
+            Act::PauseReindex => actions::reindex_pause(serve, who, collection, id).await?,
+            Act::ResumeReindex => actions::reindex_resume(serve, who, collection, id).await?,
+            Act::RateReindex => actions::reindex_rate(serve, who, collection, id, form.number("rate")?).await?,
+            _ => actions::reindex_cancel(serve, who, collection, id).await?,
         };
         return Ok(Did::changed(act, changed.changed).at(format!("/reindexes/{id}")));
     }

@@ -18,7 +18,6 @@ mod key;
 mod problem;
 mod rebuilds;
 mod reindexes;
-mod reindexing;
 mod running;
 mod seen;
 mod sign_in;

@@ -11,20 +11,18 @@ use super::Console;
 use super::act::{Button, button};
 use super::asked::Asked;
 use super::frame::{Frame, Tab, page};
-use super::reindexing;
 use super::running::{Run, is_open, of_reindex};
 use super::state::State;
 use super::text::{self, link};
 use super::words::{Moment, count, moment};
 use crate::history::{self, Minute};
 use crate::printable::shell_word;
-use crate::reindex::{self, Progress, Request};
-use crate::serve::{Problem, Role, Who};
+use crate::reindex::{self, Progress};
+use crate::serve::actions::{NewReindex, Span, Value};
+use crate::serve::{Problem, Role, Who, actions};
 
 /// Reindexes on the page.
 const SHOWN: usize = 50;
-/// Keys that may be typed into the form.
-const KEYS: usize = 1_000;
 /// Where nobody has seen how fast this installation is: what one worker does on a small machine.
 const USUALLY_PER_SECOND: f64 = 2_000.0;
 /// The busiest minute of this time says how fast it is.
@@ -59,7 +57,7 @@ struct OverLine {
 
 pub(super) async fn all(console: Console, who: Who, asked: Asked) -> Result<Response, Problem> {
     let collection = asked.get("collection");
-    let found = reindexing::reindexes(&console.serve, &who, collection).await?;
+    let found = actions::reindexes(&console.serve, &who, collection).await?;
     let now = Utc::now();
     let mut frame = Frame::of(&console.serve, &who, Tab::Reindexes, "Reindexes").command("catchword reindex list").renewed_by("/reindexes");
     frame.notice = super::act::notice(&asked);
@@ -126,7 +124,7 @@ struct One {
 }
 
 pub(super) async fn one(console: Console, who: Who, Path(id): Path<i64>, asked: Asked) -> Result<Response, Problem> {
-    let found = reindexing::reindex(&console.serve, &who, id).await?;
+    let found = find(&console, &who, id).await?;
     let mut frame = Frame::of(&console.serve, &who, Tab::Reindexes, format!("Reindex {id}"))
         .about(&found.collection)
         .command(format!("catchword reindex show {id}"))
@@ -171,7 +169,7 @@ pub(super) async fn new(console: Console, who: Who, asked: Asked) -> Result<Resp
         .command(format!("catchword reindex {} --dry-run …", shell_word(&config.name)));
     page(&New {
         collection: config.name.clone(),
-        scopes: config.scopes.keys().cloned().collect(),
+        scopes: config.flags().into_iter().map(str::to_owned).collect(),
         has_period: config.period.is_some(),
         frame,
     })
@@ -198,26 +196,34 @@ const FIELDS: [&str; 10] = ["collection", "by", "scope", "value", "from", "to", 
 
 /// Counts, and changes nothing.
 pub(super) async fn trial(console: &Console, who: &Who, asked: &Asked) -> Result<Trial, Problem> {
-    let request = request(asked)?;
-    let keys = reindexing::reindex_count(&console.serve, who, &request).await?;
-    let minutes = history::read(&mut *console.connection().await?, &request.collection, SPEED).await?;
-    let (per_second, how) = speed(&minutes, request.rate);
+    let (collection, new) = (asked.must("collection")?, new_reindex(asked)?);
+    let counted = actions::reindex_count(&console.serve, who, collection, &new).await?;
+    let minutes = history::read(&mut *console.connection().await?, &counted.collection, SPEED).await?;
+    let (per_second, how) = speed(&minutes, new.rate);
     Ok(Trial {
-        what: what(&request),
-        keys,
-        seconds: keys.map(|keys| keys as f64 / per_second),
+        what: what(&new),
+        keys: counted.would_schedule,
+        seconds: counted.would_schedule.map(|keys| keys as f64 / per_second),
         how,
-        rewrite: request.rewrite,
-        hidden: request.hidden,
+        rewrite: new.rewrite,
+        hidden: new.hidden,
         fields: FIELDS.into_iter().filter_map(|name| Some((name, asked.get(name)?.to_owned()))).collect(),
-        command: format!("catchword reindex {}{} --dry-run", shell_word(&request.collection), flags(&request)),
-        collection: request.collection,
+        command: format!("catchword reindex {}{} --dry-run", shell_word(&counted.collection), flags(&new)),
+        collection: counted.collection,
     })
 }
 
 /// Begins it: its number.
 pub(super) async fn start(console: &Console, who: &Who, form: &Asked) -> Result<i64, Problem> {
-    Ok(reindexing::reindex_start(&console.serve, who, &request(form)?).await?.id)
+    Ok(actions::reindex_start(&console.serve, who, form.must("collection")?, &new_reindex(form)?).await?.id)
+}
+
+/// A reindex that exists for whoever asks.
+pub(super) async fn find(console: &Console, who: &Who, id: i64) -> Result<Progress, Problem> {
+    let found = reindex::show(&mut *console.connection().await?, id).await?;
+    found
+        .filter(|found| who.sees(&found.collection))
+        .ok_or_else(|| Problem::not_found(format!("there is no reindex {id}"), "see all reindexes"))
 }
 
 /// How fast it will be, and from what that is known.
@@ -235,29 +241,21 @@ fn speed(minutes: &[Minute], limit: Option<i32>) -> (f64, String) {
     }
 }
 
-/// What was filled in, as a request.
-fn request(asked: &Asked) -> Result<Request, Problem> {
-    let mut request = Request {
-        collection: asked.must("collection")?.to_owned(),
-        rewrite: asked.is_on("rewrite"),
-        hidden: asked.is_on("hidden"),
-        rate: asked.number("rate")?,
-        ..Request::default()
-    };
+/// What was filled in.
+fn new_reindex(asked: &Asked) -> Result<NewReindex, Problem> {
+    let mut new =
+        NewReindex { rewrite: asked.is_on("rewrite"), hidden: asked.is_on("hidden"), rate: asked.number("rate")?, ..NewReindex::default() };
     match asked.must("by")? {
-        "scope" => request.scope = Some((asked.must("scope")?.to_owned(), asked.must("value")?.to_owned())),
-        "period" => request.between = Some((time(asked, "from")?, time(asked, "to")?)),
+        "scope" => new.scope = Some(Value { name: asked.must("scope")?.to_owned(), value: asked.must("value")?.to_owned() }),
+        "period" => new.between = Some(Span { from: time(asked, "from")?, to: time(asked, "to")? }),
         "keys" => {
-            let keys: Vec<String> = asked.must("keys")?.lines().map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned).collect();
-            if keys.len() > KEYS {
-                return Err(Problem::bad("keys", format!("there are {} keys", count(keys.len() as i64)), format!("give {KEYS} at most")));
-            }
-            request.keys = Some(keys);
+            let keys = asked.must("keys")?.lines().map(str::trim).filter(|key| !key.is_empty());
+            new.keys = Some(keys.map(str::to_owned).collect());
         }
-        "all" => {}
+        "all" => new.all = true,
         _ => return Err(Problem::bad("by", "nothing says which keys are meant", "choose one of the four")),
     }
-    Ok(request)
+    Ok(new)
 }
 
 /// A time as the form sends it, or as the command takes it. UTC.
@@ -272,25 +270,25 @@ fn time(asked: &Asked, name: &'static str) -> Result<DateTime<Utc>, Problem> {
     }
 }
 
-fn what(request: &Request) -> String {
-    match (&request.scope, request.between, &request.keys) {
-        (Some((scope, value)), _, _) => format!("{scope} {value}"),
-        (_, Some((from, to)), _) => format!("{} to {} UTC", from.format("%Y-%m-%d %H:%M"), to.format("%Y-%m-%d %H:%M")),
+fn what(new: &NewReindex) -> String {
+    match (&new.scope, &new.between, &new.keys) {
+        (Some(scope), _, _) => format!("{} {}", scope.name, scope.value),
+        (_, Some(span), _) => format!("{} to {} UTC", span.from.format("%Y-%m-%d %H:%M"), span.to.format("%Y-%m-%d %H:%M")),
         (_, _, Some(keys)) => super::words::of(keys.len() as i64, "key"),
         _ => "everything".into(),
     }
 }
 
-fn flags(request: &Request) -> String {
-    let which = match (&request.scope, request.between, &request.keys) {
-        (Some((scope, value)), _, _) => format!(" --{scope} {}", shell_word(value)),
-        (_, Some((from, to)), _) => format!(" --between {} {}", from.format("%Y-%m-%dT%H:%MZ"), to.format("%Y-%m-%dT%H:%MZ")),
+fn flags(new: &NewReindex) -> String {
+    let which = match (&new.scope, &new.between, &new.keys) {
+        (Some(scope), _, _) => format!(" --{} {}", scope.name, shell_word(&scope.value)),
+        (_, Some(span), _) => format!(" --between {} {}", span.from.format("%Y-%m-%dT%H:%MZ"), span.to.format("%Y-%m-%dT%H:%MZ")),
         (_, _, Some(keys)) => format!(" --ids {}", text::cut(&shell_word(&keys.join(",")), 80).short),
         _ => " --all".into(),
     };
-    let rewrite = if request.rewrite { " --rewrite" } else { "" };
-    let hidden = if request.hidden { " --hidden" } else { "" };
-    let rate = request.rate.map_or(String::new(), |rate| format!(" --rate {rate}/s"));
+    let rewrite = if new.rewrite { " --rewrite" } else { "" };
+    let hidden = if new.hidden { " --hidden" } else { "" };
+    let rate = new.rate.map_or(String::new(), |rate| format!(" --rate {rate}/s"));
     format!("{which}{rewrite}{hidden}{rate}")
 }
 

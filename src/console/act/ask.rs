@@ -10,7 +10,7 @@ use crate::console::asked::Asked;
 use crate::console::frame::{Frame, Tab, page};
 use crate::console::text::{self, Text, cut, text};
 use crate::console::words::{count, of, span};
-use crate::console::{dead, reindexes, reindexing};
+use crate::console::{dead, reindexes};
 use crate::printable::shell_word;
 use crate::serve::actions::{self, MOST_LETTERS};
 use crate::serve::{Problem, Who};
@@ -297,7 +297,7 @@ async fn dry_run(console: &Console, who: &Who, asked: &Asked) -> Result<Words, P
 
 async fn about_reindex(console: &Console, who: &Who, act: Act, asked: &Asked) -> Result<Words, Problem> {
     let id = asked.number::<i64>("id")?.ok_or_else(|| Problem::bad("id", "id is missing", "choose a reindex"))?;
-    let found = reindexing::reindex(&console.serve, who, id).await?;
+    let found = reindexes::find(console, who, id).await?;
     let what = format!("reindex {id} of {} ({})", found.collection, text::line(&found.what));
     let (verb, go, said, command) = match act {
         Act::PauseReindex => {

@@ -7,6 +7,7 @@ mod jobs;
 mod look;
 mod pauses;
 mod rebuilds;
+mod reindexes;
 
 pub use audits::{audit, audit_start, audit_stop, audits};
 pub use dead::{Chosen, Count, MOST_LETTERS, REASONS, dead_groups, dead_letters, discard, replay};
@@ -16,6 +17,10 @@ pub use look::{MOST_LINES, explain, journal};
 pub use pauses::{MOST_REASON, pause, resume};
 pub(super) use rebuilds::Rebuilds;
 pub use rebuilds::{Rebuilding, rebuild, rebuild_abort, rebuild_back, rebuild_plan, rebuild_start};
+pub use reindexes::{
+    NewReindex, Span, Value, WouldSchedule, reindex, reindex_cancel, reindex_count, reindex_pause, reindex_rate, reindex_resume,
+    reindex_start, reindexes,
+};
 
 use serde::Serialize;
 
