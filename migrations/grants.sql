@@ -254,7 +254,7 @@ grant usage on schema catchword to :"reader";
 grant select on
   catchword._migrations, catchword.collection, catchword.installation, catchword.pause, catchword.reindex,
   catchword.journal, catchword.job, catchword.dead_job, catchword.record, catchword.document_id, catchword.audit,
-  catchword.sentinel, catchword.rebuild, catchword.freshness, catchword.worker, catchword.standstill
+  catchword.sentinel, catchword.rebuild, catchword.freshness, catchword.worker, catchword.standstill, catchword.history
   to :"reader";
 grant select on sequence catchword.job_id_seq, catchword.revision to :"reader";
 -- [status, check] To see whose transaction holds vacuum back. Only a superuser can grant it.
