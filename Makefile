@@ -1,9 +1,9 @@
 # Every target does its own set-up: `make test` is all that a fresh machine needs.
 .DEFAULT_GOAL := help
-.PHONY: help services stop test test-long test-faults test-alarms test-api lint demo bench
+.PHONY: help services stop test test-long test-faults test-alarms test-api test-matrix print-long lint demo bench console-pictures
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 services: ## start a real Postgres and a real Elasticsearch, wait until they answer
 	@scripts/services up
@@ -79,8 +79,14 @@ lint: ## check format, lints and documentation; every warning is an error
 	cargo clippy --locked --package annotations -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
 
-demo: ## show it at work; FAST=1 for the short version
-	@FAST=$(FAST) scripts/demo
+demo: ## show it at work; FAST=1 for the short version, KEEP=1 keeps the console open at the end
+	@FAST=$(FAST) KEEP=$(KEEP) scripts/demo
+
+# A real Chromium takes them; the same test looks at every page for what does not fit or is hard to read.
+console-pictures: ## take the pictures of docs/console again
+	@scripts/services tools
+	@scripts/services up
+	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_PICTURES=docs/console cargo test --locked --package catchword --test all -- --exact console::pictures::every_page_fits_a_desk_and_a_phone_in_light_and_in_dark
 
 # The figures of docs/benchmarks.md. `make test` runs each with a handful of rows.
 bench: ## measure it against the limits; QUICK=1 for three minutes, ONLY=1,2 for some figures

@@ -601,8 +601,8 @@ comment on function catchword.end_reindex
   is 'cancels a reindex and deletes its jobs; those that a batch holds now are deleted later, by a worker';
 
 -- How many keys may be scheduled now: while less than 100,000 jobs are open, and of a rate only what its time allows.
--- A limited one keeps little ahead, so that another rate counts at once; refused jobs wait for minutes, and do not count
--- for that.
+-- A limited one keeps little ahead, so that another rate counts at once. Refused jobs wait for minutes: they do
+-- not count for that.
 create function catchword.allowed(r catchword.reindex, p_opened bigint, p_ahead bigint) returns bigint
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select case when r.rate is null and room.free < catchword.chunk_size(r) then 0

@@ -59,7 +59,8 @@ create table catchword.freshness (
   primary key (minute, collection, session)
 );
 comment on table  catchword.freshness
-  is 'what batches did, and how fresh the changes were that they saw in Elasticsearch, by the minute; kept for two days';
+  is 'what batches did, and how fresh the changes were that they saw in Elasticsearch, by the minute; kept for two '
+     'days';
 comment on column catchword.freshness.minute is 'the minute in which the batch began';
 comment on column catchword.freshness.collection is 'whose jobs';
 comment on column catchword.freshness.session is 'the process id of the session that worked on them';

@@ -283,7 +283,8 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
-    fn in_a_sentence(&self) -> String {
+    /// What it comes to, and what to do.
+    pub(crate) fn in_a_sentence(&self) -> String {
         let by_hand = || format!("catchword reindex {} --ids {} --hidden", self.collection, shell_word(&self.key));
         let unknown = self.indices.iter().any(|index| index.unknown.is_some());
         match (self.is_in_step(), self.jobs.is_empty()) {
@@ -316,7 +317,8 @@ fn times(n: i32) -> String {
     if n == 1 { "once".into() } else { format!("{n} times") }
 }
 
-fn meaning(verdict: &str) -> &'static str {
+/// What a verdict means: the word, and a sentence behind it.
+pub(crate) fn meaning(verdict: &str) -> &'static str {
     match verdict {
         "current" => "current: both sides agree",
         "gone" => "gone: both sides agree that there is nothing",

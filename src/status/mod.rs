@@ -20,6 +20,8 @@ use crate::rebuild::UnderWay;
 use crate::reindex::Progress;
 use crate::standing::{self, CollectionStanding, ELASTICSEARCH, Standing, Topic};
 
+pub(crate) use print::UNKNOWN;
+
 /// Postgres is not waited for longer: somebody looks at a screen, and a census of a large queue takes a moment.
 const POSTGRES: Duration = Duration::from_secs(8);
 

@@ -9,6 +9,9 @@ use crate::heartbeat::{ABSENT_SECONDS, WorkerRow};
 use crate::job::{self, Census};
 use crate::printable::{Line, Tone, printable, write_plain};
 
+/// What is told of an index of which Elasticsearch does not say it.
+pub(crate) const UNKNOWN: &str = "an unknown number of documents";
+
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_plain(f, self.lines())
@@ -42,9 +45,7 @@ impl Status {
         }
         lines.extend(self.workers.iter().flat_map(worker));
         for reindex in &self.reindexes {
-            let says =
-                format!("unfinished  {reindex}: it runs, or was interrupted; continue it with: catchword reindex --resume {}", reindex.id);
-            lines.push((Tone::Note, says));
+            lines.push((Tone::Note, format!("reindex     {reindex}")));
         }
         for collection in &self.unserved {
             let says = format!(
@@ -133,7 +134,7 @@ impl CollectionStatus {
             (None, _) if self.indices.is_empty() => (Tone::Wrong, "  index     none yet; create it: catchword migrate".into()),
             (None, why) => {
                 let why = printable(why.as_deref().unwrap_or("not asked"));
-                (Tone::Wrong, format!("  index     {} -> {indices}, an unknown number of documents: {why}", self.alias))
+                (Tone::Wrong, format!("  index     {} -> {indices}, {UNKNOWN}: {why}", self.alias))
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::cli::sparkline::{Steps, sparkline};
 use crate::history::Minute;
 use crate::printable::{Line, Tone, printable};
 use crate::rebuild::Stage;
-use crate::status::{CollectionStatus, Status};
+use crate::status::{CollectionStatus, Status, UNKNOWN};
 
 /// What was read is called old after this.
 const OLD: Duration = Duration::from_secs(3);
@@ -55,8 +55,11 @@ pub(super) fn screen(view: &View, age: Option<Duration>, now: DateTime<Utc>, siz
         None => lines.push(cut("asking …", width)),
         Some(Err(why)) => lines.push(paint.line(&(Tone::Wrong, cut(&format!("could not tell: {}", printable(why)), width)))),
         Some(Ok(status)) => {
-            if let Some(why) = &status.postgres {
-                lines.push(paint.line(&(Tone::Wrong, cut(&format!("postgres  could not be asked: {}", printable(why)), width))));
+            for (server, why) in [("postgres", &status.postgres), ("elasticsearch", &uncounted(status))] {
+                let says = why.as_ref().map(|why| cut(&format!("{server}  could not be asked: {}", printable(why)), width));
+                lines.extend(says.map(|says| paint.line(&(Tone::Wrong, says))));
+            }
+            if lines.len() > 2 {
                 lines.push(String::new());
             }
             lines.extend(table(view, status, now, width, paint));
@@ -72,6 +75,11 @@ pub(super) fn screen(view: &View, age: Option<Duration>, now: DateTime<Utc>, siz
         lines.push(paint.faint(&cut(&format!("… and {hidden} lines more: make the window higher, or: catchword status"), width)));
     }
     lines
+}
+
+/// Why Elasticsearch did not say how many documents there are.
+fn uncounted(status: &Status) -> Option<String> {
+    status.collections.iter().find_map(|collection| collection.uncounted.clone())
 }
 
 fn title(age: Option<Duration>, now: DateTime<Utc>, width: usize) -> String {
@@ -123,8 +131,8 @@ fn numbers(collection: &CollectionStatus, rate: Option<&Rate>) -> [String; 6] {
 /// What is not as it should be, with whose it is.
 fn troubles(status: &Status) -> Vec<Line> {
     let mut lines = Vec::new();
-    // the census has its column, and without Postgres nothing is known of it
-    let is_news = |text: &str| !text.starts_with("  jobs ") && !text.starts_with("  dead ");
+    // the census has its columns, and a server that is down is told once
+    let is_news = |text: &str| !text.starts_with("  jobs ") && !text.starts_with("  dead ") && !text.contains(UNKNOWN);
     for collection in &status.collections {
         let told = collection.lines().into_iter().filter(|(tone, text)| *tone >= Tone::Note && is_news(text));
         lines.extend(told.map(|(tone, text)| (tone, format!("{}: {}", collection.name, text.trim_start()))));

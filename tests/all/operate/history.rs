@@ -150,7 +150,7 @@ async fn a_batch_that_ends_in_the_next_minute_is_added_to_its_own() {
 async fn what_a_clock_that_was_ahead_wrote_is_written_again_when_its_time_comes() {
     let world = World::new().await;
     world.attended().await;
-    world.sql("update catchword.history_mark set minute = minute + interval '1 hour'").await;
+    world.sql("delete from catchword.history; update catchword.history_mark set minute = minute + interval '1 hour'").await;
     world
         .sql("insert into catchword.history select date_trunc('minute', now()) + make_interval(mins => n), 'annotation', 9, 9, 9, 9, 9, 9, 9, 9, 9, 9 from generate_series(0, 59) n")
         .await;
