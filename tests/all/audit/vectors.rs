@@ -1,20 +1,12 @@
 //! Vectors: made from an array column, found by their nearest neighbours, compared as they were written. Some servers leave them out of what
 //! they show, and all of them add to their mapping.
 
-use catchword::elastic::Maker;
+use std::path::PathBuf;
+
+use catchword::elastic::{Address, Credentials, Elastic, Maker, Transport};
 use serde_json::{Value, json};
 
 use crate::common::{Layout, World};
-
-const PICTURE: &str = "
-[[collection]]
-name = \"picture\"
-table = \"picture\"
-key = \"id\"
-view = \"picture_document\"
-mapping = \"picture.json\"
-delay = \"0s\"
-";
 
 const SQL: &str = "
 create table picture (id bigint primary key, title text, embedding real[], exact float8[], catchword_revision bigint);
@@ -24,25 +16,26 @@ create view picture_document as
 ";
 
 /// Elasticsearch's own vectors; the test build of OpenSearch has none, and an array of numbers stands for them.
-async fn world() -> (World, bool) {
-    let layout = Layout { more: PICTURE.to_owned(), sql: SQL.to_owned(), migrated: false, ..Layout::default() };
-    let world = World::with(layout).await;
-    let has_vectors = world.catchword.elastic().engine().await.unwrap().maker == Maker::Elasticsearch;
+async fn world() -> (World, PathBuf, bool) {
+    let address = Address::new(&std::env::var("ELASTICSEARCH_URL").unwrap(), Credentials::None, None, Transport::Verified).unwrap();
+    let has_vectors = Elastic::open(&address).unwrap().engine().await.unwrap().maker == Maker::Elasticsearch;
     let vector = |dims: u32| if has_vectors { json!({ "type": "dense_vector", "dims": dims }) } else { json!({ "type": "float" }) };
     let suggested = json!({ "type": "text", "fields": { "suggest": { "type": "completion" } } });
     let mapping = json!({
         "settings": { "number_of_replicas": 0 },
         "mappings": { "properties": { "title": suggested, "embedding": vector(4), "exact": vector(3) } },
     });
-    std::fs::write(world.folder.join("picture.json"), mapping.to_string()).unwrap();
-    world.catchword.migrate().await.unwrap();
-    (world, has_vectors)
+    let path = std::env::temp_dir().join(format!("picture-{}.json", uuid::Uuid::new_v4().simple()));
+    std::fs::write(&path, mapping.to_string()).unwrap();
+    let names = "name = \"picture\"\ntable = \"picture\"\nkey = \"id\"\nview = \"picture_document\"\ndelay = \"0s\"";
+    let more = format!("[[collection]]\n{names}\nmapping = \"{}\"\n", path.display());
+    (World::with(Layout { more, sql: SQL.to_owned(), ..Layout::default() }).await, path, has_vectors)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_vector_from_an_array_column_is_found_compared_and_no_drift() {
-    let (world, has_vectors) = world().await;
-    let catchword = world.another().await;
+    let (world, path, has_vectors) = world().await;
+    let catchword = &world.catchword;
     world
         .sql(
             "insert into picture (id, title, embedding, exact)
@@ -68,7 +61,6 @@ async fn a_vector_from_an_array_column_is_found_compared_and_no_drift() {
     let lines = report["lines"].as_array().unwrap().iter().filter(|line| line["group"] == "picture index");
     let bad: Vec<&Value> = lines.filter(|line| line["level"] == "fail" || (line["what"] == "mapping" && line["level"] != "ok")).collect();
     assert!(bad.is_empty(), "{bad:?}");
-    let path = world.folder.join("picture.json");
     let mut file: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     file["mappings"]["properties"]["lang"] = json!({ "type": "keyword" });
     std::fs::write(&path, file.to_string()).unwrap();
@@ -91,4 +83,5 @@ async fn a_vector_from_an_array_column_is_found_compared_and_no_drift() {
     catchword.drain("test", &["picture"]).await.unwrap();
     let (code, said, errors) = world.run(&["audit", "picture", "--content"]).await;
     assert_eq!(code, 0, "{said}{errors}");
+    std::fs::remove_file(path).unwrap();
 }
