@@ -124,24 +124,24 @@ impl World {
     /// The same of any index.
     pub async fn everything_in(&self, index: &str) -> BTreeMap<String, (i64, Value)> {
         self.http("POST", &format!("/{index}/_refresh"), None).await;
-        let (_, opened) = self.http("POST", &format!("/{index}/_pit?keep_alive=1m"), None).await;
-        let mut query = json!({ "size": 10_000, "version": true, "pit": { "id": opened["id"] }, "sort": ["_shard_doc"] });
+        // by a scroll, which every server has, and which is not how catchword walks
+        let first = json!({ "size": 10_000, "version": true, "sort": ["_doc"] });
+        let (mut status, mut answer) = self.http("POST", &format!("/{index}/_search?scroll=1m"), Some(first)).await;
         let mut everything = BTreeMap::new();
         loop {
-            let (status, answer) = self.http("POST", "/_search", Some(query.clone())).await;
             assert_eq!(status, 200, "{answer}");
             let hits = answer["hits"]["hits"].as_array().unwrap();
             for hit in hits {
                 let key = hit["_id"].as_str().unwrap().to_owned();
                 everything.insert(key, (hit["_version"].as_i64().unwrap(), hit["_source"].clone()));
             }
+            let scroll = answer["_scroll_id"].clone();
             if hits.len() < 10_000 {
-                break;
+                self.http("DELETE", "/_search/scroll", Some(json!({ "scroll_id": scroll }))).await;
+                return everything;
             }
-            query["search_after"] = hits[hits.len() - 1]["sort"].clone();
+            (status, answer) = self.http("POST", "/_search/scroll", Some(json!({ "scroll": "1m", "scroll_id": scroll }))).await;
         }
-        self.http("DELETE", "/_pit", Some(json!({ "id": opened["id"] }))).await;
-        everything
     }
 }
 

@@ -9,6 +9,7 @@ pub mod held_back;
 pub mod history;
 pub mod http;
 pub mod init;
+pub mod logins;
 pub mod logs;
 pub mod metrics;
 pub mod otlp;
