@@ -1,6 +1,6 @@
 # Every target does its own set-up: `make test` is all that a fresh machine needs.
 .DEFAULT_GOAL := help
-.PHONY: help services stop test test-long test-faults test-alarms lint demo bench
+.PHONY: help services stop test test-long test-faults test-alarms test-matrix print-long lint demo bench
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,7 +39,8 @@ LONG = \
 	pass::related::touches_that_fail_or_never_end_keep_no_live_write_waiting \
 	pass::simulator::without_any_one_rule_something_goes_wrong \
 	rebuild::in_a_row::rebuilds_in_a_row_under_writes_lose_nothing_whoever_is_killed \
-	rebuild::refused::a_cluster_without_room_for_two
+	rebuild::refused::a_cluster_without_room_for_two \
+	servers::hosts::of_several_hosts_the_one_that_can_be_written_to_is_used_and_after_a_failover_the_other
 
 test-long: ## run the long tests
 	@scripts/services tools
@@ -63,6 +64,14 @@ test-alarms: ## make every alarm fire in a real Prometheus
 	@scripts/services tools
 	@scripts/services up
 	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_FAULTS=$${CATCHWORD_FAULTS:-all} cargo test --locked --workspace --test all -- --nocapture watched::
+
+# Servers of their own, one pair at a time: an hour on two cores. docs/servers.md gets the table.
+test-matrix: ## run the tests on Postgres 14 to 18, each with an engine; ONLY=14 for one of them
+	@ONLY="$(ONLY)" scripts/matrix
+
+# for scripts/matrix
+print-long:
+	@echo $(LONG)
 
 lint: ## check format, lints and documentation; every warning is an error
 	cargo fmt --all --check

@@ -4,6 +4,7 @@ mod canary;
 mod keeper;
 mod question;
 mod tick;
+mod unseen;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +28,7 @@ use crate::upkeep::Upkeep;
 use crate::{Error, metrics};
 use keeper::Keeper;
 use tick::{Sign, Ticked};
+pub(crate) use unseen::tell_what_is_unseen;
 
 /// How often a waiting worker shows itself, where ticks are rarer.
 const HEARTBEAT: Duration = Duration::from_secs(65);

@@ -17,5 +17,6 @@ mod rebuild;
 mod reindex;
 mod related;
 mod repo;
+mod servers;
 mod tables;
 mod wait;

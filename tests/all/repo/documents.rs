@@ -244,6 +244,7 @@ fn links_between_documents_lead_somewhere() {
         "CHANGELOG.md",
         "docs/README.md",
         "docs/adopt.md",
+        "docs/servers.md",
         "docs/when-things-go-wrong.md",
         "dashboards/README.md",
         "reindex/README.md",
