@@ -34,9 +34,10 @@ fn postgres_18_and_elasticsearch_9_start_by_themselves_and_are_waited_for() {
 }
 
 #[test]
-fn the_profiles_are_watch_and_app() {
+fn the_profiles_are_watch_app_and_opensearch() {
     let compose = compose();
     assert_eq!(services_of(&compose, Some("watch")), names(&["prometheus", "grafana"]));
+    assert_eq!(services_of(&compose, Some("opensearch")), names(&["opensearch"]));
     assert_eq!(services_of(&compose, Some("app")), names(&["migrate-service", "migrate", "api", "worker"]));
     // nothing is started before what it needs: tables, then triggers, then those who use them
     for (service, needs, when) in [
