@@ -35,6 +35,7 @@ LONG = \
 	faults::restore::a_standby_is_refused_and_a_switched_timeline_raises_the_sequence_once \
 	faults::workers_killed::a_worker_whose_connections_are_cut_twice_a_second_goes_on \
 	faults::workers_killed::workers_killed_at_random_under_writes_lose_nothing \
+	operate::logins::every_login_works_on_a_server_that_takes_nobody_else_and_no_secret_is_printed \
 	pass::overload::a_full_write_queue_halves_the_batches_and_charges_nobody \
 	pass::related::touches_that_fail_or_never_end_keep_no_live_write_waiting \
 	pass::simulator::without_any_one_rule_something_goes_wrong \

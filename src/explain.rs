@@ -135,11 +135,10 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
 /// Numbers say that nothing differs; the documents themselves may: in these fields. None: the versions differ, or it could not be asked.
 async fn differing(context: &Context, target: &Target, id: &str, version: i64, body: &[u8]) -> Option<Option<Fields>> {
     let elastic = &context.elastic;
-    if !elastic.keeps_sources(target).await.ok()? {
-        return None;
-    }
+    let vectors = elastic.keeps_sources(target).await.ok()??;
     let stored = elastic.sources(target, &[id], look::LIMIT).await.ok()?.pop()??;
-    let differs = || (!audit::is_same(&stored.source, body)).then(|| audit::differing_fields(body, &stored.source));
+    let source = vectors.rounded(&stored.source, body);
+    let differs = || (!audit::is_same(&source, body)).then(|| audit::differing_fields(body, &source));
     (stored.version == version).then(differs)
 }
 

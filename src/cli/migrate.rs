@@ -56,6 +56,9 @@ async fn real_run(catchword: &Catchword, copy: OfACopy) -> anyhow::Result<()> {
             say(format_args!("{:<11} added to the mapping: {}\n", "", done.added.join(", ")))?;
             say(format_args!("{:<11} once the view returns them: catchword reindex {} --all --rewrite\n", "", done.collection))?;
         }
+        for setting in &done.settings {
+            say(format_args!("{:<11} {setting}\n", ""))?;
+        }
         if let Some(due) = done.due.filter(|_| !matches!(done.attached, Attached::Stale(_))) {
             say(format_args!("{:<11} {due}\n", ""))?;
         }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::collection::Collection;
 use crate::config::{self, CANARY, Config, ElasticsearchSettings, Environment, Tls};
 use crate::database::Hosts;
-use crate::elastic::{Address, Credentials, Elastic, IndexPlan, Target, Transport};
+use crate::elastic::{Address, Certificate, Credentials, Elastic, IndexPlan, Target, Transport};
 use crate::health::Health;
 use crate::{Error, database};
 
@@ -158,14 +158,20 @@ fn connections(config: &Config) -> u32 {
 
 /// The settings as the client takes them.
 fn address(settings: &ElasticsearchSettings) -> Result<Address, Error> {
-    let credentials = match (&settings.username, &settings.password, &settings.api_key) {
-        (_, _, Some(key)) => Credentials::ApiKey(key.expose().to_owned()),
-        (Some(username), Some(password), None) => Credentials::Basic { username: username.clone(), password: password.expose().to_owned() },
-        _ => Credentials::None,
+    let credentials = match (&settings.username, &settings.password) {
+        (Some(username), Some(password)) => Credentials::Basic { username: username.clone(), password: password.expose().to_owned() },
+        _ => match (&settings.api_key, &settings.bearer_token) {
+            (Some(key), _) => Credentials::ApiKey(key.expose().to_owned()),
+            (None, Some(token)) => Credentials::Bearer(token.expose().to_owned()),
+            (None, None) => Credentials::None,
+        },
     };
     let transport = match settings.tls {
         Tls::Verified => Transport::Verified,
         Tls::Insecure => Transport::Insecure,
     };
-    Ok(Address::new(&settings.url, credentials, settings.ca_file.clone(), transport)?)
+    let certificate = settings.client_cert_file.clone().zip(settings.client_key_file.clone());
+    let certificate = certificate.map(|(certificate, key)| Certificate { certificate, key });
+    let address = Address::of_nodes(settings.urls(), credentials, settings.ca_file.clone(), transport)?;
+    Ok(Address { certificate, ..address })
 }

@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod held_back;
 pub mod http;
 pub mod init;
+pub mod logins;
 pub mod logs;
 pub mod metrics;
 pub mod otlp;

@@ -36,6 +36,7 @@ impl Programs {
             ("ELASTICSEARCH_USERNAME", elasticsearch.username.clone()),
             ("ELASTICSEARCH_PASSWORD", secret(&elasticsearch.password)),
             ("ELASTICSEARCH_API_KEY", secret(&elasticsearch.api_key)),
+            ("ELASTICSEARCH_BEARER_TOKEN", secret(&elasticsearch.bearer_token)),
         ] {
             variables.extend(value.map(|value| (name, value)));
         }
