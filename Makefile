@@ -40,7 +40,8 @@ LONG = \
 	pass::related::touches_that_fail_or_never_end_keep_no_live_write_waiting \
 	pass::simulator::without_any_one_rule_something_goes_wrong \
 	rebuild::in_a_row::rebuilds_in_a_row_under_writes_lose_nothing_whoever_is_killed \
-	rebuild::refused::a_cluster_without_room_for_two
+	rebuild::refused::a_cluster_without_room_for_two \
+	servers::hosts::of_several_hosts_the_one_that_can_be_written_to_is_used_and_after_a_failover_the_other
 
 test-long: ## run the long tests
 	@scripts/services tools
@@ -70,6 +71,13 @@ test-api: ## ask the API whatever its description allows and forbids, for some m
 	@scripts/services tools
 	@scripts/services up
 	@env=$$(scripts/services env) && eval "$$env" && CATCHWORD_API_EXAMPLES=$${CATCHWORD_API_EXAMPLES:-100} cargo test --locked --package catchword --test all -- --nocapture serve::described::
+# Servers of their own, one pair at a time: an hour on two cores. docs/servers.md gets the table.
+test-matrix: ## run the tests on Postgres 14 to 18, each with an engine; ONLY=14 for one of them
+	@ONLY="$(ONLY)" scripts/matrix
+
+# for scripts/matrix
+print-long:
+	@echo $(LONG)
 
 lint: ## check format, lints and documentation; every warning is an error
 	cargo fmt --all --check

@@ -378,7 +378,7 @@ comment on function catchword.rows_in is 'SQL for where the rows of a table are 
 
 -- Every function of ours has a path of its own, so that nothing which somebody planted in a schema of the caller's
 -- path runs in it. The names of your tables and views are looked up by the caller's path, and this is the one place
--- that does it. A session of catchword keeps that path in `catchword.path` (src/session.sql); the default is read
+-- that does it. A session of catchword keeps that path in `catchword.path` (session.sql); the default is read
 -- before the function's own path is set.
 create function catchword.named(
   p_name text,

@@ -92,10 +92,10 @@ grant execute on function
 grant select on sequence catchword.job_id_seq to :"worker";
 -- [worker, doctor] To give sentinels a number, and to see how far the numbers came.
 grant usage, select on sequence catchword.revision to :"worker";
--- To see whose transaction holds vacuum back. Only a superuser can grant it; without it, sessions of other roles are
--- not seen.
+-- To see whose transaction holds vacuum back. A superuser can grant it, and who has it to grant; without it, sessions
+-- of other roles are not seen.
 select format('grant pg_read_all_stats to %I', :'worker')
-  from pg_catalog.pg_roles where rolname = current_user and rolsuper
+ where pg_has_role(current_user, 'pg_read_all_stats', 'usage with admin option')
 \gexec
 -- [worker, sync, dead list, dead show] To bury, to show, and to drop the dead letters of a key that settled.
 grant select, insert, delete on catchword.dead_job to :"worker";
@@ -220,9 +220,9 @@ grant execute on function
   to :"operator";
 -- [call_off] To put a bulk that was a mistake behind everything else, by psql.
 grant execute on function catchword.call_off(text, text, text) to :"operator";
--- To end a session that holds jobs or a lock. Only a superuser can grant it.
+-- To end a session that holds jobs or a lock. A superuser can grant it, and who has it to grant.
 select format('grant pg_signal_backend to %I', :'operator')
-  from pg_catalog.pg_roles where rolname = current_user and rolsuper
+ where pg_has_role(current_user, 'pg_signal_backend', 'usage with admin option')
 \gexec
 -- [reindex cancel, reindex pause, reindex resume, reindex rate] To end a reindex, to let it rest, to slow it down.
 grant execute on function

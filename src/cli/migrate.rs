@@ -97,6 +97,7 @@ async fn real_run(catchword: &Catchword, copy: OfACopy) -> anyhow::Result<()> {
 
 /// The migrations are applied in a transaction that is undone, so that the statements can be asked for.
 async fn dry_run(catchword: &Catchword) -> anyhow::Result<End> {
+    catchword.context.reach_postgres().await?;
     let mut transaction = database::begin(&catchword.context.pool).await?;
     collection::refuse_standby(&mut transaction).await?;
     migrate::refuse_encoding(&mut transaction).await?;

@@ -119,8 +119,9 @@ impl Args {
     }
 }
 
-/// Refuses a standby and another version's schema. Which collections can be worked on is each command's own question.
+/// Refuses a pooler that shares sessions, a standby and another version's schema. Which collections can be worked on is each command's own question.
 async fn check_database(catchword: &Catchword) -> anyhow::Result<()> {
+    catchword.context.reach_postgres().await?;
     let mut connection = catchword.context.pool.acquire().await.map_err(crate::Error::from)?;
     collection::refuse_standby(&mut connection).await?;
     Ok(schema::check_version(&mut connection).await?)

@@ -29,6 +29,7 @@ pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
     // before anybody is told that it runs: who is told may stop it
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tracing::info!(listen = %listener.local_addr()?, "the worker runs; it serves {}", names(&catchword));
+    crate::worker::tell_what_is_unseen(&catchword.context).await;
     let server = tokio::spawn(probes::serve(listener, worker.clone(), telemetry.clone(), stop.clone()));
     tokio::spawn(log_engine(catchword.clone()));
     let mut running = tokio::spawn({

@@ -33,6 +33,8 @@ struct Rights {
     unreadable: Vec<String>,
     writable: Vec<String>,
     sees_sessions: bool,
+    /// May the schema's owner see which server this is?
+    sees_server: bool,
     /// Functions of ours without a path of their own.
     unpinned: Vec<String>,
     /// Functions in our schema that are another's than the schema's owner.
@@ -65,6 +67,7 @@ fn judge(rights: &Rights, needed: &[Right]) -> Vec<Line> {
         lines.push(not_more(rights));
         lines.push(sessions(rights));
     }
+    lines.extend(server(rights));
     lines.push(functions(rights));
     lines.push(view_functions(rights));
     lines
@@ -138,6 +141,13 @@ fn sessions(rights: &Rights) -> Line {
     }
     let says = "it sees its own sessions only: whoever else holds vacuum back stays unknown to check and metrics";
     warn("sessions seen", says, format!("run: grant pg_read_all_stats to {}", rights.role))
+}
+
+/// Some managed services keep it to themselves, and nobody there can grant it. Where it is seen, as nearly everywhere, it is not worth a line.
+fn server(rights: &Rights) -> Option<Line> {
+    let says = "the schema's owner may not see which server this is: after a failover or a restore that lost commits, no audit starts automatically";
+    let fix = "after one, run: catchword audit --content --repair; or grant execute on function pg_control_system(), pg_current_wal_lsn(), pg_walfile_name(pg_lsn)";
+    (!rights.sees_server).then(|| warn("server seen", says, fix))
 }
 
 /// Views are read under the role's own path, because their functions expect it.
@@ -277,6 +287,7 @@ mod tests {
             unreadable: Vec::new(),
             writable: Vec::new(),
             sees_sessions: true,
+            sees_server: true,
             unpinned: Vec::new(),
             strangers: Vec::new(),
             creators: Vec::new(),
@@ -296,6 +307,7 @@ mod tests {
         assert_eq!(levels(Rights { unreadable: vec!["x".into()], ..well.clone() })[0], Level::Fail);
         assert_eq!(levels(Rights { writable: vec!["x".into()], ..well.clone() })[1], Level::Warn);
         assert_eq!(levels(Rights { sees_sessions: false, ..well.clone() })[2], Level::Warn);
+        assert_eq!(levels(Rights { sees_server: false, ..well.clone() })[3], Level::Warn);
         assert_eq!(levels(Rights { superuser: true, ..well.clone() })[1], Level::Warn);
         assert_eq!(levels(Rights { unpinned: vec!["x".into()], ..well.clone() })[3], Level::Fail);
         assert_eq!(levels(Rights { strangers: vec!["x".into()], ..well.clone() })[3], Level::Fail);

@@ -46,6 +46,7 @@ pub(crate) async fn migrate(context: &Context) -> Result<(Vec<String>, Vec<Done>
 /// The same for a database that may be a copy of another one.
 pub(crate) async fn migrate_copy(context: &Context, copy: OfACopy) -> Result<(Vec<String>, Vec<Done>), Error> {
     let pool = &context.pool;
+    context.reach_postgres().await?;
     collection::refuse_standby(&mut *pool.acquire().await?).await?;
     schema::refuse_encoding(&mut *pool.acquire().await?).await?;
     // what the mapping files say is checked before anything is changed

@@ -22,6 +22,7 @@ const REINDEXES: i64 = 20;
 
 /// A connection of its own, to a server that can be asked: no standby, and with the schema of this version.
 pub(crate) async fn connect(context: &Context, limit: Duration) -> Result<PgConnection, Error> {
+    context.reach_postgres().await?;
     let mut connection = database::beside(&context.pool, limit).await?;
     collection::refuse_standby(&mut connection).await?;
     migrate::check_version(&mut connection).await?;

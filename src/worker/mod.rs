@@ -5,6 +5,7 @@ mod feeder;
 mod keeper;
 mod question;
 mod tick;
+mod unseen;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +30,7 @@ use crate::{Error, metrics};
 use feeder::Feeder;
 use keeper::Keeper;
 use tick::{Sign, Ticked};
+pub(crate) use unseen::tell_what_is_unseen;
 
 /// How often a waiting worker shows itself, where ticks are rarer.
 const HEARTBEAT: Duration = Duration::from_secs(65);

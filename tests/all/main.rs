@@ -18,5 +18,6 @@ mod reindex;
 mod related;
 mod repo;
 mod serve;
+mod servers;
 mod tables;
 mod wait;

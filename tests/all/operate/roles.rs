@@ -12,7 +12,7 @@ use crate::operate::metrics::scrape;
 
 const GRANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/grants.sql");
 
-const ROLES: [&str; 6] = ["migrator", "worker", "application", "operator", "reader", "service"];
+pub const ROLES: [&str; 6] = ["migrator", "worker", "application", "operator", "reader", "service"];
 
 /// A world in which roles of its own do everything. The world goes before its roles: they own what is in it.
 pub struct Roles {
@@ -39,7 +39,9 @@ impl Names {
 /// Leaves no role behind, also after a panic.
 impl Drop for Names {
     fn drop(&mut self) {
-        let roles = ROLES.map(|role| self.of(role));
+        // a role that made others goes after them
+        let mut roles = ROLES.map(|role| self.of(role));
+        roles.reverse();
         let server_url = self.server_url.clone();
         let swept = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -101,8 +103,13 @@ impl Roles {
     }
 
     async fn grant_to(&self, roles: &[&str]) {
+        self.grant_as(&self.world.database_url, roles).await;
+    }
+
+    /// The same by whoever this address belongs to.
+    pub async fn grant_as(&self, url: &str, roles: &[&str]) {
         let mut psql = Command::new("psql");
-        psql.args(["--no-psqlrc", "-d", &self.world.database_url]);
+        psql.args(["--no-psqlrc", "-d", url]);
         for role in roles {
             psql.args(["-v", &format!("{role}={}", self.names.of(role))]);
         }

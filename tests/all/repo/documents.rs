@@ -248,6 +248,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/README.md",
         "docs/adopt.md",
         "docs/api.md",
+        "docs/servers.md",
         "docs/when-things-go-wrong.md",
         "dashboards/README.md",
         "reindex/README.md",

@@ -1,18 +1,23 @@
-//! The pool: sessions whose settings the promises rest on, and the only way to begin a transaction.
+//! The pools: sessions whose settings the promises rest on, at the server that can be written to, and the only way to begin a transaction.
 
-use std::str::FromStr;
+mod hosts;
+mod pooler;
+
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions, PgRow};
+use sqlx::postgres::{PgArguments, PgPoolOptions, PgRow};
 use sqlx::query::Query;
-use sqlx::{ConnectOptions, Connection, PgConnection, PgPool, Postgres, Row, SqlSafeStr, SqlStr, Transaction};
+use sqlx::{PgConnection, PgPool, Postgres, Row, SqlSafeStr, SqlStr, Transaction};
 use tokio::time::timeout;
 
 use crate::Error;
 use crate::config::DatabaseUrl;
 
-/// How long to wait for a connection before reporting that Postgres is down. Shorter than a tick, longer than a restart of a pooler.
+pub(crate) use hosts::Hosts;
+
+/// How long to wait for a connection before reporting that Postgres is down, unless the address has a `connect_timeout`. Shorter than a
+/// tick, longer than a restart of a pooler.
 const ACQUIRE: Duration = Duration::from_secs(10);
 /// A connection that was in use so shortly before is not asked whether it lives: that would be one round trip more for every write.
 const TRUSTED: Duration = Duration::from_millis(500);
@@ -20,65 +25,98 @@ const TRUSTED: Duration = Duration::from_millis(500);
 const DOUBTED: Duration = Duration::from_secs(90);
 
 /// Opens the pool for what catchword asks itself. No connection is made yet.
-pub fn pool(options: &PgConnectOptions, size: u32) -> PgPool {
-    asked_before(size).after_connect(|connection, _| Box::pin(prepare_session(connection))).connect_lazy_with(options.clone())
+pub(crate) fn pool(hosts: &Hosts, size: u32) -> PgPool {
+    let ours = hosts.clone();
+    let pool = asked_before(hosts, size).after_connect(move |connection, _| {
+        let hosts = ours.clone();
+        Box::pin(async move { prepare_pooled(connection, &hosts).await })
+    });
+    pool.connect_lazy_with(hosts.first().clone())
 }
 
 /// A pool for what the caller asks: its names are looked up as in any other session of the role, and its policies apply.
-pub fn open_pool(options: &PgConnectOptions, size: u32) -> PgPool {
-    let pool = asked_before(size).after_connect(|connection, _| {
+pub(crate) fn open_pool(hosts: &Hosts, size: u32) -> PgPool {
+    let ours = hosts.clone();
+    let pool = asked_before(hosts, size).after_connect(move |connection, _| {
+        let hosts = ours.clone();
         Box::pin(async move {
-            prepare_session(connection).await?;
+            prepare_pooled(connection, &hosts).await?;
             sqlx::raw_sql(include_str!("open_session.sql")).execute(&mut *connection).await?;
             sqlx::raw_sql(include_str!("open_policies.sql")).execute(connection).await?;
             Ok(())
         })
     });
-    pool.connect_lazy_with(options.clone())
+    pool.connect_lazy_with(hosts.first().clone())
 }
 
-fn asked_before(size: u32) -> PgPoolOptions {
+fn asked_before(hosts: &Hosts, size: u32) -> PgPoolOptions {
+    let several = hosts.are_several();
     PgPoolOptions::new()
         .max_connections(size)
-        .acquire_timeout(ACQUIRE)
+        .acquire_timeout(hosts.patience())
         // the pool's own test would ask each time, and less
         .test_before_acquire(false)
-        .before_acquire(|connection, used| {
+        .before_acquire(move |connection, used| {
             let trusted = used.idle_for < TRUSTED && !Doubt::is_raised();
-            Box::pin(async move { if trusted { Ok(true) } else { is_clean(connection).await } })
+            Box::pin(async move {
+                if trusted {
+                    return Ok(true);
+                }
+                // one that was made while none of several could be written to
+                Ok(is_clean(connection).await? && (!several || hosts::is_writable(connection).await.unwrap_or(false)))
+            })
         })
 }
 
 /// A pool for reads that somebody waits for: what takes longer than a quarter of a second is given up by the server itself.
-pub fn quick_pool(options: &PgConnectOptions, size: u32) -> PgPool {
+pub(crate) fn quick_pool(hosts: &Hosts, size: u32) -> PgPool {
+    let ours = hosts.clone();
     PgPoolOptions::new()
         .max_connections(size)
-        .acquire_timeout(ACQUIRE)
-        .after_connect(|connection, _| {
+        .acquire_timeout(hosts.patience())
+        .after_connect(move |connection, _| {
+            let hosts = ours.clone();
             Box::pin(async move {
-                prepare_session(connection).await?;
+                prepare_pooled(connection, &hosts).await?;
                 sqlx::raw_sql(include_str!("quick_session.sql")).execute(connection).await?;
                 Ok(())
             })
         })
-        .connect_lazy_with(options.clone())
+        .connect_lazy_with(hosts.first().clone())
 }
 
 /// One connection with the same settings, for work that must not wait for the pool.
 pub async fn connection(url: &DatabaseUrl) -> Result<PgConnection, Error> {
-    let mut connection = PgConnection::connect_with(&options(url)?).await.map_err(Error::Postgres)?;
-    prepare_session(&mut connection).await.map_err(Error::Postgres)?;
-    Ok(connection)
+    let hosts = Hosts::of(url)?;
+    let options = hosts.find().await?;
+    prepared(&options, hosts.patience()).await
 }
 
 /// One more connection to where the pool leads, for readings that must not wait for it: a statement has half of `limit`, a lock a tenth.
 pub(crate) async fn beside(pool: &PgPool, limit: Duration) -> Result<PgConnection, Error> {
-    let mut connection = PgConnection::connect_with(&pool.connect_options()).await.map_err(Error::Postgres)?;
-    prepare_session(&mut connection).await.map_err(Error::Postgres)?;
+    let (options, patience) = (pool.connect_options(), pool.options().get_acquire_timeout());
+    pooler::refuse(&options, patience).await?;
+    let mut connection = prepared(&options, patience).await?;
     let part = |n| format!("{}ms", limit.as_millis() / n);
     let set = "select set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false)";
     sqlx::query(set).bind(part(2)).bind(part(10)).execute(&mut connection).await.map_err(Error::Postgres)?;
     Ok(connection)
+}
+
+async fn prepared(options: &sqlx::postgres::PgConnectOptions, patience: Duration) -> Result<PgConnection, Error> {
+    let mut connection = hosts::connect(options, patience).await.map_err(Error::Postgres)?;
+    prepare_session(&mut connection).await.map_err(Error::Postgres)?;
+    Ok(connection)
+}
+
+/// Do the two lead to the same database of the same server?
+pub(crate) async fn lead_to_one_database(one: &PgPool, other: &PgPool) -> Result<bool, Error> {
+    let ask = async |pool: &PgPool| {
+        // the simple protocol: an application's pooler may not know a prepared statement again
+        let row = sqlx::raw_sql(include_str!("which_database.sql")).fetch_one(pool).await?;
+        Ok::<(i64, i64), sqlx::Error>((row.try_get("database")?, row.try_get("started")?))
+    };
+    Ok(ask(one).await? == ask(other).await?)
 }
 
 /// A connection for what comes round each minute. The pool asks whether a connection is well each time it lends one; this one is asked for
@@ -120,20 +158,6 @@ pub(crate) type Question = Query<'static, Postgres, PgArguments>;
 fn is_lost(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().map(|answer| answer.code().unwrap_or_default());
     code.is_none_or(|code| code.starts_with("57P") || code.starts_with("08"))
-}
-
-/// Where a URL leads.
-pub fn options(url: &DatabaseUrl) -> Result<PgConnectOptions, Error> {
-    Ok(as_catchword(PgConnectOptions::from_str(url.expose()).map_err(|_| Error::DatabaseUrl)?))
-}
-
-/// The same server and role as the connections of a pool have, under our own name.
-pub fn options_of(pool: &PgPool) -> PgConnectOptions {
-    as_catchword(pool.connect_options().as_ref().clone())
-}
-
-fn as_catchword(options: PgConnectOptions) -> PgConnectOptions {
-    options.application_name("catchword").disable_statement_logging()
 }
 
 /// Begins a transaction. A begin that is cancelled half-way leaves a connection with an open transaction in the pool (sqlx 0.9.0):
@@ -188,6 +212,19 @@ impl Drop for Doubt {
     fn drop(&mut self) {
         Doubt::raise();
     }
+}
+
+/// A new connection of a pool. Where there are several hosts it may lead to one that cannot be written to: then it is exchanged. Nothing is
+/// set before it is known that the session stays ours: in another's it would do harm.
+async fn prepare_pooled(connection: &mut PgConnection, hosts: &Hosts) -> Result<(), sqlx::Error> {
+    if !hosts.are_several() {
+        pooler::refuse(hosts.first(), hosts.patience()).await.map_err(|refused| sqlx::Error::Configuration(refused.into()))?;
+    } else if !hosts::is_writable(connection).await?
+        && let Ok((_, found)) = hosts.find_one_of_several().await
+    {
+        *connection = found;
+    }
+    prepare_session(connection).await
 }
 
 /// The path is pinned, so that nothing but Postgres' own functions and ours runs as this role, whoever may create in a schema of its path.
