@@ -108,7 +108,9 @@ fn enough(rights: &Rights, needed: &[Right], purpose: &str) -> Line {
     }
     let may = match purpose {
         "operator" => "what an operator does, and what a worker does",
-        "worker" => "what a worker does; pause, resume, dead replay, dead discard and dead bury need an operator",
+        "worker" => {
+            "what a worker does; pause, resume, dead replay, dead discard, dead bury, and reindex cancel, pause, resume and rate need an operator"
+        }
         _ => "what a service does: store_and_schedule, index_now; every command needs a worker or an operator",
     };
     ok("enough", format!("the role {} may do {may}", rights.role))
