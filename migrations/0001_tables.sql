@@ -147,8 +147,8 @@ comment on column catchword.job.lane
   is 'live jobs of a collection with fair_by: a number from 0 to 63 made from the tenant; a claim takes from all lanes '
      'in turn';
 comment on column catchword.job.reindex
-  is 'the reindex that scheduled it; negative: it came back from a dead letter, which may have been that of a write '
-     'too, so that it stays when the reindex is cancelled';
+  is 'the reindex that scheduled it; negative: it stays when that is cancelled, because it came back from a dead '
+     'letter, which may have been that of a write, or is the memory of a number that was drawn';
 
 -- The only index a claim walks. A claim names one collection, so a paused one costs the others nothing.
 create index job_walk on catchword.job (collection, priority, enqueued_at, id);

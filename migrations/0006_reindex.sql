@@ -564,19 +564,26 @@ comment on procedure catchword.run_reindex
 
 -- What workers do. Each looks for reindexes whose time has come, and whoever has locked one schedules its next piece.
 
--- Jobs that a batch holds are left to the next look. A job that came back from a dead letter may be all that is left
--- of a write: it stays.
-create function catchword.take_off(p_id bigint) returns bigint
+-- Jobs that a batch holds are left to the next look. Some stay, and get the number with a minus: one that came back
+-- from a dead letter has it already, for it may be all that is left of a write; and one that was worked on and made its
+-- key draw a number (the index was ahead, or had a document without a row) is the only memory of that.
+create function catchword.take_off(r catchword.reindex) returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
+  free constant bigint[] := array(select j.id from catchword.job j where j.reindex = r.id for update skip locked);
   taken bigint;
 begin
-  delete from catchword.job
-   where id = any(array(select j.id from catchword.job j where j.reindex = p_id for update skip locked));
+  update catchword.job j set reindex = -r.id
+   where j.id = any(free)
+     and (j.attempts > 0
+          or exists (select from catchword.record d
+                      where d.collection = j.collection and d.key = j.key and d.recorded_at >= r.started_at));
+  delete from catchword.job j where j.id = any(free) and j.reindex = r.id;
   get diagnostics taken = row_count;
   return taken;
 end $$;
-comment on function catchword.take_off is 'deletes the jobs of a reindex that nobody works on; returns how many';
+comment on function catchword.take_off
+  is 'deletes the jobs of a reindex that nobody works on and nothing needs; returns how many';
 
 -- A job of a plain reindex is a wish to look, and can go. A job of one that rewrites is the only memory of a number
 -- that was drawn, or of a floor that was raised: it stays, and is worked on.
@@ -588,7 +595,7 @@ begin
   -- a worker that schedules its next piece just now is through first
   perform from catchword.reindex where id = r.id for update;
   if not r.rewrite then
-    taken := catchword.take_off(r.id);
+    taken := catchword.take_off(r);
   end if;
   update catchword.reindex
      set cancelled_at = coalesce(cancelled_at, now()), paused_at = null, taken_off = taken_off + taken,
@@ -697,6 +704,16 @@ begin
       exit when r.rewrite;
     end if;
   end loop;
+  if scheduled = 0 then
+    -- the end of those that are through is noted at once
+    update catchword.reindex set ended_at = now()
+     where id = any(array(
+       select x.id from catchword.reindex x
+        where x.ended_at is null and x.finished_at is not null and x.cancelled_at is null
+          and x.collection = any(p_collections)
+          and not exists (select from catchword.job j where j.reindex in (x.id, -x.id))
+          for update skip locked));
+  end if;
   select extract(epoch from min(x.next_at) - clock_timestamp()),
          coalesce(bool_or(case when x.rate is not null and x.finished_at is null and x.cancelled_at is null
                                then (select ahead from catchword.open_of_reindex(x.id)) < greatest(x.rate * 2, 10)

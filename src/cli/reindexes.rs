@@ -72,7 +72,7 @@ async fn cancel(catchword: &Catchword, options: &ReindexOne) -> anyhow::Result<E
         (true, false, 0) => format!("reindex {id} is cancelled; {} jobs were deleted", now.taken_off),
         (true, false, open) => {
             format!(
-                "reindex {id} is cancelled; {} jobs were deleted, and {open} are just worked on or came from dead letters",
+                "reindex {id} is cancelled; {} jobs were deleted, and {open} stay: they are worked on now, or the index needs them",
                 now.taken_off
             )
         }

@@ -115,7 +115,9 @@ fn enough(rights: &Rights, needed: &[Right], purpose: &str) -> Line {
     }
     let may = match purpose {
         "operator" => "what an operator does, and what a worker does",
-        "worker" => "what a worker does; pause, resume, dead replay, dead discard and dead bury need an operator",
+        "worker" => {
+            "what a worker does; pause, resume, dead replay, dead discard, dead bury, and reindex cancel, pause, resume and rate need an operator"
+        }
         "reader" => {
             "what a reader does: status, check, explain, journal, dead list, serve --read-only; all else needs a worker or an operator"
         }

@@ -11,7 +11,7 @@ use super::Worker;
 use crate::reindex;
 
 /// Another process may have the reindex in hand whose time has come: it is not asked for again at once.
-const SHORTEST: Duration = Duration::from_millis(100);
+const SHORTEST: Duration = Duration::from_millis(250);
 /// Somebody may pause, resume or slow down a reindex meanwhile.
 const LONGEST: Duration = Duration::from_secs(2);
 

@@ -43,7 +43,7 @@ async fn jobs_that_a_batch_holds_go_when_it_is_through() {
     let held = catchword::job::claim(&mut batch, "number", catchword::job::Cursor::TOP, 30).await.unwrap();
     assert_eq!(held.len(), 30);
     let (code, said, _) = world.run(&["reindex", "cancel", &id.to_string()]).await;
-    assert!(code == 0 && said.contains("70 jobs were deleted, and 30 are just worked on"), "{said}");
+    assert!(code == 0 && said.contains("70 jobs were deleted, and 30 stay: they are worked on now"), "{said}");
     // of the thirty, ten are settled and the rest left
     let settled: Vec<i64> = held[..10].iter().map(|job| job.id).collect();
     sqlx::query("delete from catchword.job where id = any($1)").bind(settled).execute(&mut *batch).await.unwrap();
@@ -90,6 +90,23 @@ async fn one_that_rewrites_everything_is_not_cancelled_unless_another_one_does_i
     let again = world.started(&["annotation", "--all", "--rewrite", "--yes"]).await;
     assert_eq!(world.run(&["reindex", "cancel", &id.to_string()]).await.0, 0);
     assert_eq!(world.run(&["reindex", "cancel", &again.to_string()]).await.0, 2);
+}
+
+/// The index was ahead, so that a key drew a number; or a document was refused: its job is charged, and knows more than the reindex did.
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_that_were_worked_on_and_are_needed_now_stay_when_their_reindex_is_cancelled() {
+    let world = World::with(with_numbers(10)).await;
+    let id = world.started(&["number", "--all", "--yes"]).await;
+    world
+        .sql("select catchword.draw('number', '{3}'); update catchword.job set attempts = 1 where key = '4' and collection = 'number'")
+        .await;
+    let (code, said, _) = world.run(&["reindex", "cancel", &id.to_string()]).await;
+    assert!(code == 0 && said.contains("8 jobs were deleted, and 2 stay"), "{said}");
+    assert_eq!(world.walk("number").await, ["3", "4"]);
+    assert!(world.progress(id).await.ended_at.is_some(), "nothing more is done to it");
+    world.catchword.drain("test", &["number"]).await.unwrap();
+    let now = world.progress(id).await;
+    assert_eq!((now.state, now.settled, now.taken_off, now.open), (State::Cancelled, 2, 8, 0));
 }
 
 /// A dead letter is all that is left of the jobs of its key, also of a write's.
