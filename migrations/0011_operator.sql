@@ -51,10 +51,10 @@ begin
      where (p_ids is null or id = any(p_ids)) and (p_collection is null or collection = p_collection)
        and (p_reason is null or reason = p_reason) and (p_tag is null or tag = p_tag)
        and (p_since is null or died_at >= p_since)
-    returning name, collection, key, priority, tag, traceparent
+    returning name, collection, key, priority, tag, traceparent, reindex
   )
-  insert into catchword.job (name, collection, key, priority, tag, traceparent)
-  select name, collection, key, priority, tag, traceparent from letters;
+  insert into catchword.job (name, collection, key, priority, tag, traceparent, reindex)
+  select name, collection, key, priority, tag, traceparent, -reindex from letters;
   get diagnostics replayed = row_count;
   if replayed > 0 then
     insert into catchword.journal (who, what, collection, detail, count)
@@ -105,9 +105,9 @@ begin
   kept as (
     insert into catchword.dead_job
       (id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, last_error,
-       traceparent, cursor, reason)
+       traceparent, cursor, reason, reindex)
     select distinct on (name) id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts,
-           left(p_why, 300), traceparent, cursor, 'by_hand'
+           left(p_why, 300), traceparent, cursor, 'by_hand', max(abs(reindex)) over (partition by name)
       from moved order by name, id
   )
   select count(*) into buried from moved;

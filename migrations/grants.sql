@@ -14,7 +14,8 @@
 --                `explain`, `journal`, `dead list`, `dead show`. Reads the attached tables and views, never writes
 --                them: what it changes there it changes through functions of the migrator's.
 --   operator     a person. Does what a worker does, and `pause`, `resume`, `dead replay`, `dead discard`, `dead bury`,
---                through functions that write into the journal who it was.
+--                `reindex cancel`, `pause`, `resume` and `rate`, through functions that write into the journal who it
+--                was.
 --   application  writes its own tables. It needs no right here: the triggers schedule the jobs with the migrator's
 --                rights. It may call `catchword.touch_later` in triggers of its own, and ask `catchword.standing`.
 --   service      an application that calls the library (`store_and_schedule`, `index_now`). It reads what a document is
@@ -185,13 +186,19 @@ grant execute on function catchword.record_gone(text, text[]) to :"worker";
 -- [reindex, rebuild] To reindex, and to schedule by hand.
 grant execute on function
   catchword.schedule(text, text[], text, integer, interval),
-  catchword.reindex_start(text, text, text, timestamptz, timestamptz, text[], boolean, boolean, text),
+  catchword.reindex_start(text, text, text, timestamptz, timestamptz, text[], boolean, boolean, text, integer, bigint,
+                          text),
   catchword.reindex_count(bigint),
   catchword.reindex_chunk(bigint, integer),
   catchword.reindex_goes_on(bigint, integer),
   catchword.reindex(text, text, text, timestamptz, timestamptz, text[], boolean, boolean, text)
   to :"worker";
 grant execute on procedure catchword.run_reindex(bigint, integer) to :"worker";
+-- [worker, sync, rebuild, reindex] To schedule the next pieces of reindexes, and to see how far they came. Nobody gets
+-- `reindex_where`: a condition is SQL, and is run with the migrator's rights.
+grant execute on function
+  catchword.feed_reindexes(text[], bigint), catchword.reindexes(text, bigint, bigint)
+  to :"worker";
 
 \if :has_operator
 -- An operator does what a worker does: an audit, a rebuild and a `sync` work the queue themselves.
@@ -209,6 +216,11 @@ grant execute on function catchword.call_off(text, text, text) to :"operator";
 select format('grant pg_signal_backend to %I', :'operator')
   from pg_catalog.pg_roles where rolname = current_user and rolsuper
 \gexec
+-- [reindex cancel, reindex pause, reindex resume, reindex rate] To end a reindex, to let it rest, to slow it down.
+grant execute on function
+  catchword.cancel_reindex(bigint, text), catchword.pause_reindex(bigint, text),
+  catchword.resume_reindex(bigint, text), catchword.set_reindex_rate(bigint, integer, text)
+  to :"operator";
 -- [dead bury] To give up the jobs of one key.
 grant execute on function catchword.bury(text, text, text, text) to :"operator";
 \endif

@@ -16,7 +16,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 pub(super) use audit::Audit;
 pub(super) use dead::{Dead, DeadAct, DeadBury, DeadList, DeadShow, Which};
 pub(super) use rebuild::Rebuild;
-pub(super) use reindex::Reindex;
+pub(super) use reindex::{Rate, Reindex, ReindexAct, ReindexList, ReindexOne, ReindexRate, ReindexShow};
 
 const CONFIG_VARIABLE: &str = "CATCHWORD_CONFIG";
 const CONFIG_FILE: &str = "catchword.toml";
@@ -120,10 +120,13 @@ pub(super) enum Command {
     /// --all.
     ///
     /// Workers take live writes first, then partial reindexes, then full ones (--all). Every fourth batch goes to a reindex, so it
-    /// always makes progress. Two reindexes of the same priority take turns, job by job. Scheduling takes about 10 s per million keys,
-    /// in transactions of 10,000. --resume continues one that was interrupted.
+    /// always makes progress. Two reindexes of the same priority take turns, job by job.
     ///
-    /// Exit 0: scheduled; 1: nothing matches; 2: failed.
+    /// It writes down what is to be done, schedules the first 10,000 keys, and returns. Workers schedule the rest while they work: at most
+    /// 100,000 jobs of one reindex are open, and it goes on when the terminal is closed. Without a worker, catchword sync --drain does it.
+    /// --wait waits for the end; list, show, cancel, pause, resume and rate follow it.
+    ///
+    /// Exit 0: started; 1: nothing matches; 2: failed.
     Reindex(Reindex),
     /// Replace an index by a new one, for instance with another mapping, while writes and searches go on
     ///

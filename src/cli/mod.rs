@@ -18,6 +18,7 @@ mod pause;
 mod progress;
 mod rebuild;
 mod reindex;
+mod reindexes;
 mod serve;
 mod sparkline;
 mod status;

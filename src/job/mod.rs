@@ -32,7 +32,7 @@ pub use keys_with_jobs::{dead_among, open_among, open_keys, schedule_audit, sche
 pub use lanes::{Fairly, Lanes, claim_fairly};
 pub use letters::{clear_letters, old_letters};
 pub use of_key::{Dead, Open, dead_of_key, failing_touch, open_of_key, touch_is_open};
-pub use of_tag::{OfTag, OpenOfTag, Place, of_tag, open_of_tag};
+pub use of_tag::{OfTag, Place, of_tag};
 pub use open_audit::open_audit;
 pub use postpone::postpone;
 pub use push_back::{Charge, Due, MAX_ATTEMPTS, push_back};

@@ -17,7 +17,7 @@ use crate::heartbeat::{ABSENT_SECONDS, WorkerRow};
 use crate::job::Census;
 use crate::pause::Pause;
 use crate::rebuild::UnderWay;
-use crate::reindex::Unfinished;
+use crate::reindex::Progress;
 use crate::standing::{self, CollectionStanding, ELASTICSEARCH, Standing, Topic};
 
 pub(crate) use print::UNKNOWN;
@@ -38,8 +38,8 @@ pub struct Status {
     pub workers: Vec<WorkerRow>,
     /// Collections that have jobs, are not in this configuration, and are served by no living worker.
     pub unserved: Vec<String>,
-    /// Reindexes that run, or were cut short.
-    pub reindexes: Vec<Unfinished>,
+    /// Reindexes that are not over.
+    pub reindexes: Vec<Progress>,
 }
 
 /// The state of one collection.

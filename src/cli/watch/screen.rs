@@ -13,6 +13,7 @@ use crate::cli::sparkline::{Steps, sparkline};
 use crate::history::Minute;
 use crate::printable::{Line, Tone, printable};
 use crate::rebuild::Stage;
+use crate::reindex::State;
 use crate::status::{CollectionStatus, Status, UNKNOWN};
 
 /// What was read is called old after this.
@@ -145,7 +146,7 @@ fn troubles(status: &Status) -> Vec<Line> {
 
 /// Workers, and jobs that nobody serves.
 fn everybody(status: &Status) -> Vec<Line> {
-    status.lines_of_everybody().into_iter().filter(|(_, text)| !text.starts_with("unfinished")).collect()
+    status.lines_of_everybody().into_iter().filter(|(_, text)| !text.starts_with("reindex ")).collect()
 }
 
 fn running(view: &View, status: &Status) -> Vec<Running> {
@@ -165,9 +166,16 @@ fn running(view: &View, status: &Status) -> Vec<Running> {
         }
     }
     for reindex in &status.reindexes {
-        let value = reindex.value.as_deref().map_or(String::new(), |value| format!(" {}", printable(value)));
-        let what = format!("reindex {} of {}{value}", reindex.id, reindex.collection);
-        all.push(Running { what, share: None, says: format!("{} scheduled", reindex.scheduled) });
+        let share = reindex.total().filter(|total| *total > 0).map(|total| reindex.through() as f64 / total as f64);
+        let of = reindex.total().map_or(String::new(), |total| format!(" of {total}"));
+        let left = reindex.seconds_left.map_or(String::new(), |left| format!(", about {} to go", seconds(left)));
+        let held = match (&reindex.trouble, reindex.state) {
+            (Some(why), _) => format!(", tried again: {}", printable(why)),
+            (None, State::Paused) => ", paused".into(),
+            (None, _) => left,
+        };
+        let what = format!("reindex {} of {}", reindex.id, reindex.collection);
+        all.push(Running { what, share, says: format!("{}{of} settled{held}", reindex.settled) });
     }
     all
 }

@@ -74,7 +74,8 @@ impl World {
                            and not exists (select from catchword.job j where j.collection = 'annotation' and j.name = 'touch')
                            and not exists (select from catchword.dead_job d where d.collection = 'annotation' and d.key = keyed.key)";
         // an index that is being filled is told everything by the rebuild, which is written down; from then on by jobs
-        let told = "select case when exists (select from catchword.rebuild r where r.collection = c.name and r.stage = 'fill') then targets[1:1] else targets end
+        let told = "select case when exists (select from catchword.rebuild r where r.collection = c.name and (r.stage = 'fill' or r.stage = 'drain' and exists
+                        (select from catchword.reindex f where f.tag = 'reindex.rebuild.' || r.id and f.finished_at is null))) then targets[1:1] else targets end
                       from catchword.collection c where name = 'annotation'";
         let told: Vec<String> = self.one(told).await;
         // the index is looked at after the snapshot: it can only be newer

@@ -130,11 +130,11 @@ const ORDER: [&str; 41] = [
     "metrics",
     "health",
     "context",
+    "reindex",
     "sync",
     "direct",
     "wait",
     // operations
-    "reindex",
     "audit",
     "rebuild",
     "drift",
