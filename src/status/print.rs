@@ -45,7 +45,9 @@ impl Status {
         }
         lines.extend(self.workers.iter().flat_map(worker));
         for reindex in &self.reindexes {
-            lines.push((Tone::Note, format!("reindex     {reindex}")));
+            // what cannot go on is tried again
+            let tone = if reindex.trouble.is_some() { Tone::Note } else { Tone::Plain };
+            lines.push((tone, format!("reindex     {reindex}")));
         }
         for collection in &self.unserved {
             let says = format!(

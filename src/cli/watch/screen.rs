@@ -13,6 +13,7 @@ use crate::cli::sparkline::{Steps, sparkline};
 use crate::history::Minute;
 use crate::printable::{Line, Tone, printable};
 use crate::rebuild::Stage;
+use crate::reindex::State;
 use crate::status::{CollectionStatus, Status, UNKNOWN};
 
 /// What was read is called old after this.
@@ -145,7 +146,7 @@ fn troubles(status: &Status) -> Vec<Line> {
 
 /// Workers, and jobs that nobody serves.
 fn everybody(status: &Status) -> Vec<Line> {
-    status.lines_of_everybody().into_iter().filter(|(_, text)| !text.starts_with("unfinished")).collect()
+    status.lines_of_everybody().into_iter().filter(|(_, text)| !text.starts_with("reindex ")).collect()
 }
 
 fn running(view: &View, status: &Status) -> Vec<Running> {
