@@ -446,8 +446,10 @@ async fn an_operator_does_what_operators_do_and_the_journal_says_who() {
     assert_eq!(told, ["pause", "resume", "replay", "discard", "rebuild", "rebuild", "rebuild"]);
 
     // nobody else does: the worker's role neither, nor does anybody write the journal by hand
-    for role in ["worker", "service", "application"] {
+    for role in ["worker", "reader", "service", "application"] {
         for attempt in [
+            "select catchword.create_key('000000000000', 'x', sha256('x'), 'admin', null, 1, null)",
+            "select catchword.start_audit('annotation')",
             "select catchword.pause('annotation', 'x')",
             "select catchword.resume('annotation')",
             "select catchword.replay(null, null, null, null, null, null, null, null)",
@@ -509,6 +511,60 @@ async fn a_service_stores_and_indexes_and_can_neither_see_nor_delete_jobs() {
     let output = roles.world.binary().env("DATABASE_URL", roles.url("service")).arg("doctor").output().await.unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("may do what a service does") && said.contains("run doctor as a worker or an operator"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_looks_at_everything_and_changes_nothing() {
+    let roles = Roles::new().await;
+    run(&roles.pool("application").await, INSERT).await.unwrap();
+    let key: String = roles.world.one("select max(id::text) from annotation").await;
+    roles.worker().await.drain("test", &["annotation"]).await.unwrap();
+    let looks: [&[&str]; 10] = [
+        &["status"],
+        &["status", "--json"],
+        &["check"],
+        &["doctor"],
+        &["explain", "annotation", &key],
+        &["journal"],
+        &["dead", "list"],
+        &["dead", "list", "--each"],
+        &["reindex", "list"],
+        &["history", "annotation"],
+    ];
+    for words in looks {
+        let output = roles.world.binary().env("DATABASE_URL", roles.url("reader")).args(words).output().await.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{words:?}: {said}");
+        assert!(!said.contains("permission denied") && !said.contains("FAIL"), "{words:?}: {said}");
+    }
+    let (reader, pool) = (roles.names.of("reader"), roles.pool("reader").await);
+    let writable: Vec<String> = roles
+        .world
+        .all(&format!(
+            "select oid::regclass::text from pg_class where relkind in ('r', 'v') and relnamespace in ('catchword'::regnamespace, 'public'::regnamespace)
+                and has_table_privilege('{reader}', oid, 'insert, update, delete, truncate')"
+        ))
+        .await;
+    assert_eq!(writable, [""; 0]);
+    for attempt in [
+        "select catchword.pause('annotation', 'x')",
+        "select catchword.resume('annotation')",
+        "select catchword.replay(null, null, null, null, null, null, null, null)",
+        "select catchword.schedule('annotation', '{}')",
+        "select catchword.look_again('annotation', '{}')",
+        "select catchword.start_audit('annotation')",
+        "select catchword.stop_audit(1)",
+        "select catchword.cancel_reindex(1)",
+        "select catchword.reindex('annotation')",
+        "select catchword.create_key('000000000000', 'x', sha256('x'), 'admin', null, 1, null)",
+        "select catchword.revoke_key('x')",
+        "select from catchword.api_key",
+        "select catchword.draw('annotation', '{}')",
+        "select id from catchword.job for update",
+    ] {
+        let refused = run(&pool, attempt).await.unwrap_err();
+        assert!(refused.starts_with("permission denied"), "{attempt}: {refused}");
+    }
 }
 
 async fn application_of(roles: &Roles) -> PgPool {
