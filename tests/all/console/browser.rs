@@ -46,7 +46,7 @@ impl Browser {
         let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
         let port = loop {
             let line = lines.next_line().await.unwrap().expect("chromedriver says on which port it listens");
-            if let Some(port) = line.split("on port ").nth(1) {
+            if let Some(port) = line.split("successfully on port ").nth(1) {
                 break port.trim_end_matches('.').to_owned();
             }
         };
