@@ -13,7 +13,6 @@ use crate::cli::sparkline::{Steps, sparkline};
 use crate::history::Minute;
 use crate::printable::{Line, Tone, printable};
 use crate::rebuild::Stage;
-use crate::reindex::State;
 use crate::status::{CollectionStatus, Status, UNKNOWN};
 
 /// What was read is called old after this.
