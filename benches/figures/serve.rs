@@ -96,7 +96,7 @@ async fn ask(url: String, key: String, keys: Vec<String>, calls: usize) -> anyho
             if status != 200 {
                 failed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             }
-            Ok(begun.elapsed())
+            anyhow::Ok(begun.elapsed())
         }
     })
     .await?;
