@@ -42,7 +42,9 @@ impl Browser {
             .kill_on_drop(true)
             .process_group(0)
             .spawn()
-            .unwrap_or_else(|error| panic!("the tests of the console need chromedriver and chromium; run: scripts/services tools ({error})"));
+            .unwrap_or_else(|error| {
+                panic!("the tests of the console need chromedriver and chromium; run: scripts/services tools ({error})")
+            });
         let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
         let port = loop {
             let line = lines.next_line().await.unwrap().expect("chromedriver says on which port it listens");

@@ -122,13 +122,13 @@ async fn furnish(world: &World) -> String {
         .await;
     world
         .sql(
-            "insert into catchword.dead_job (id, name, collection, key, tag, attempts, reason, last_error, enqueued_at, died_at)
-             select nextval('catchword.job_id'), 'index', 'annotation', gen_random_uuid()::text, 'live', 5, 'refused',
+            "insert into catchword.dead_job (id, name, collection, key, tag, attempts, reason, last_error, enqueued_at, scheduled_at, expires_at, priority, died_at)
+             select nextval('catchword.job_id_seq'), 'index', 'annotation', gen_random_uuid()::text, 'live', 5, 'refused',
                     'mapper_parsing_exception: failed to parse field [created] of type [date] in document: Preview of field''s value: ''yesterday''',
-                    now() - n * interval '7 minutes', now() - n * interval '5 minutes' from generate_series(20, 33) as n
+                    now() - n * interval '7 minutes', now(), now() + interval '30 days', 1, now() - n * interval '5 minutes' from generate_series(20, 33) as n
              union all
-             select nextval('catchword.job_id'), 'index', 'annotation', gen_random_uuid()::text, 'reindex.user', 5, 'unbuildable',
-                    'invalid input syntax for type json', now() - interval '9 hours', now() - interval '8 hours' from generate_series(1, 3)",
+             select nextval('catchword.job_id_seq'), 'index', 'annotation', gen_random_uuid()::text, 'reindex.user', 5, 'unbuildable',
+                    'invalid input syntax for type json', now() - interval '9 hours', now(), now() + interval '30 days', 1, now() - interval '8 hours' from generate_series(1, 3)",
         )
         .await;
     world
