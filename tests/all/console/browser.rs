@@ -112,7 +112,7 @@ impl Browser {
     /// As wide as a desk's screen or a phone's.
     pub async fn screen(&self, width: u32, height: u32) {
         let mobile = width < 600;
-        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": if mobile { 2 } else { 1 }, "mobile": mobile });
+        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile });
         self.chromium("Emulation.setDeviceMetricsOverride", metrics).await;
     }
 

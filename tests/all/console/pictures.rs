@@ -10,6 +10,18 @@ use super::desk::{Desk, layout};
 /// Where they are kept; without it they are looked at and thrown away.
 const FOLDER: &str = "CATCHWORD_PICTURES";
 
+/// Those that the documents show; of the others nobody needs a copy.
+const KEPT: [&str; 8] = [
+    "overview-desktop-light",
+    "overview-desktop-dark",
+    "overview-phone-dark",
+    "collection-desktop-light",
+    "dead-letters-desktop-light",
+    "key-desktop-light",
+    "reindex-dry-run-phone-light",
+    "outage-phone-light",
+];
+
 /// A desk's screen and a phone's, in CSS pixels.
 const SCREENS: [(&str, u32, u32); 2] = [("desktop", 1280, 800), ("phone", 390, 844)];
 
@@ -65,9 +77,10 @@ async fn take(desk: &Desk, folder: Option<&PathBuf>, pages: &[(&str, String)]) {
                 assert_eq!(faint.as_array().unwrap().len(), 0, "{name}, {scheme}: {faint}");
                 let picture = browser.picture().await;
                 assert_eq!(&picture[1..4], b"PNG");
-                if let Some(folder) = folder {
+                let kept = format!("{name}-{screen}-{scheme}");
+                if let Some(folder) = folder.filter(|_| KEPT.contains(&kept.as_str())) {
                     std::fs::create_dir_all(folder).unwrap();
-                    std::fs::write(folder.join(format!("{name}-{screen}-{scheme}.png")), picture).unwrap();
+                    std::fs::write(folder.join(format!("{kept}.png")), picture).unwrap();
                 }
             }
         }
