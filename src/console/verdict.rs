@@ -85,9 +85,10 @@ fn latest(status: &Status) -> Option<(&CollectionStatus, f64)> {
 /// What is open although all is well. A job is deleted only when both sides were seen to agree, so no job means in step.
 fn on_their_way(status: &Status) -> String {
     let sum = |n: fn(&crate::job::Census) -> i64| status.collections.iter().filter_map(|c| c.census.as_ref()).map(n).sum::<i64>();
-    let (due, waiting) = (sum(|census| census.due), sum(|census| census.waiting));
+    let (due, waiting, dead) = (sum(|census| census.due), sum(|census| census.waiting), sum(|census| census.dead));
     match (status.collections.len(), due, waiting) {
         (0, _, _) => "No collection is configured yet.".into(),
+        (_, 0, 0) if dead > 0 => format!("Everything that was saved is in the index, but for what was given up: {}.", of(dead, "document")),
         (_, 0, 0) => "Everything that was saved is in the index: no job is open.".into(),
         (_, 0, waiting) => format!("{} wait for their look, and nothing is late.", of(waiting, "job")),
         (_, due, 0) => format!("{} on the way, and nothing is late.", are(due)),

@@ -8,6 +8,7 @@ mod common;
 
 mod attach;
 mod audit;
+mod console;
 mod direct;
 mod faults;
 mod h;

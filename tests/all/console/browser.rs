@@ -42,7 +42,9 @@ impl Browser {
             .kill_on_drop(true)
             .process_group(0)
             .spawn()
-            .unwrap_or_else(|error| panic!("the tests of the console need chromedriver and chromium; run: scripts/services tools ({error})"));
+            .unwrap_or_else(|error| {
+                panic!("the tests of the console need chromedriver and chromium; run: scripts/services tools ({error})")
+            });
         let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
         let port = loop {
             let line = lines.next_line().await.unwrap().expect("chromedriver says on which port it listens");
@@ -110,7 +112,7 @@ impl Browser {
     /// As wide as a desk's screen or a phone's.
     pub async fn screen(&self, width: u32, height: u32) {
         let mobile = width < 600;
-        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": if mobile { 2 } else { 1 }, "mobile": mobile });
+        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile });
         self.chromium("Emulation.setDeviceMetricsOverride", metrics).await;
     }
 

@@ -14,17 +14,20 @@ async fn hostile_texts_are_escaped_cut_and_made_visible_wherever_they_are_shown(
     // a bystander's keys are numbers, so what is no number is its dead letter's key only
     let long = format!("{SCRIPT}{}", "long ".repeat(2_000));
     for (n, text) in [SCRIPT, QUOTES, CONTROL, &long, "{{ 7 * 7 }} ${window.broken=1} javascript:window.broken=1"].iter().enumerate() {
-        let insert = "insert into catchword.dead_job (id, name, collection, key, tag, attempts, reason, last_error, enqueued_at, died_at)
-                      values (nextval('catchword.job_id'), 'index', 'annotation', $1, $2, 5, 'refused', $3, now(), now())";
+        let insert = "insert into catchword.dead_job (id, name, collection, key, tag, attempts, reason, last_error, enqueued_at, scheduled_at, expires_at, priority, died_at)
+                      values (nextval('catchword.job_id_seq'), 'index', 'annotation', $1, $2, 5, 'refused', $3, now(), now(), now() + interval '30 days', 1, now())";
         let key = format!("{n}{}", text.chars().take(400).collect::<String>());
         sqlx::query(insert).bind(key).bind(text.chars().take(100).collect::<String>()).bind(*text).execute(&world.pool).await.unwrap();
         let insert = "insert into catchword.journal (who, what, collection, detail, count) values ($1, 'pause', 'annotation', $1, 1)";
         sqlx::query(insert).bind(*text).execute(&world.pool).await.unwrap();
     }
-    world.sql("update catchword.collection set paused_at = now(), paused_by = '<b>x</b>', paused_reason = '<script>window.broken = 1</script>' where name = 'bystander'").await;
+    world
+        .sql("insert into catchword.pause (collection, by, reason) values ('bystander', '<b>x</b>', '<script>window.broken = 1</script>')")
+        .await;
     let ids: Vec<i64> = world.all("select id from catchword.dead_job order by id").await;
     let typed: String = url::form_urlencoded::byte_serialize(QUOTES.as_bytes()).collect();
-    let mut pages: Vec<String> = ["/", "/dead", "/journal", "/checks", "/collections/annotation", "/collections/bystander"].map(Into::into).into();
+    let mut pages: Vec<String> =
+        ["/", "/dead", "/journal", "/checks", "/collections/annotation", "/collections/bystander"].map(Into::into).into();
     pages.push(format!("/key?collection=annotation&key={typed}"));
     pages.push(format!("/collections/{typed}"));
     pages.push(format!("/dead?collection=annotation&did={typed}&n={typed}"));

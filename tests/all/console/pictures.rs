@@ -10,6 +10,18 @@ use super::desk::{Desk, layout};
 /// Where they are kept; without it they are looked at and thrown away.
 const FOLDER: &str = "CATCHWORD_PICTURES";
 
+/// Those that the documents show; of the others nobody needs a copy.
+const KEPT: [&str; 8] = [
+    "overview-desktop-light",
+    "overview-desktop-dark",
+    "overview-phone-dark",
+    "collection-desktop-light",
+    "dead-letters-desktop-light",
+    "key-desktop-light",
+    "reindex-dry-run-phone-light",
+    "outage-phone-light",
+];
+
 /// A desk's screen and a phone's, in CSS pixels.
 const SCREENS: [(&str, u32, u32); 2] = [("desktop", 1280, 800), ("phone", 390, 844)];
 
@@ -65,9 +77,10 @@ async fn take(desk: &Desk, folder: Option<&PathBuf>, pages: &[(&str, String)]) {
                 assert_eq!(faint.as_array().unwrap().len(), 0, "{name}, {scheme}: {faint}");
                 let picture = browser.picture().await;
                 assert_eq!(&picture[1..4], b"PNG");
-                if let Some(folder) = folder {
+                let kept = format!("{name}-{screen}-{scheme}");
+                if let Some(folder) = folder.filter(|_| KEPT.contains(&kept.as_str())) {
                     std::fs::create_dir_all(folder).unwrap();
-                    std::fs::write(folder.join(format!("{name}-{screen}-{scheme}.png")), picture).unwrap();
+                    std::fs::write(folder.join(format!("{kept}.png")), picture).unwrap();
                 }
             }
         }
@@ -122,13 +135,13 @@ async fn furnish(world: &World) -> String {
         .await;
     world
         .sql(
-            "insert into catchword.dead_job (id, name, collection, key, tag, attempts, reason, last_error, enqueued_at, died_at)
-             select nextval('catchword.job_id'), 'index', 'annotation', gen_random_uuid()::text, 'live', 5, 'refused',
+            "insert into catchword.dead_job (id, name, collection, key, tag, attempts, reason, last_error, enqueued_at, scheduled_at, expires_at, priority, died_at)
+             select nextval('catchword.job_id_seq'), 'index', 'annotation', gen_random_uuid()::text, 'live', 5, 'refused',
                     'mapper_parsing_exception: failed to parse field [created] of type [date] in document: Preview of field''s value: ''yesterday''',
-                    now() - n * interval '7 minutes', now() - n * interval '5 minutes' from generate_series(20, 33) as n
+                    now() - n * interval '7 minutes', now(), now() + interval '30 days', 1, now() - n * interval '5 minutes' from generate_series(20, 33) as n
              union all
-             select nextval('catchword.job_id'), 'index', 'annotation', gen_random_uuid()::text, 'reindex.user', 5, 'unbuildable',
-                    'invalid input syntax for type json', now() - interval '9 hours', now() - interval '8 hours' from generate_series(1, 3)",
+             select nextval('catchword.job_id_seq'), 'index', 'annotation', gen_random_uuid()::text, 'reindex.user', 5, 'unbuildable',
+                    'invalid input syntax for type json', now() - interval '9 hours', now(), now() + interval '30 days', 1, now() - interval '8 hours' from generate_series(1, 3)",
         )
         .await;
     world

@@ -23,7 +23,7 @@ async fn everything_works_without_a_script() {
     browser.fill("[name=reason]", "no script").await;
     browser.click("main button.first").await;
     browser.see("[role=status]", "paused").await;
-    assert_eq!(world.one::<String>("select paused_reason from catchword.collection where name = 'annotation'").await, "no script");
+    assert_eq!(world.one::<String>("select reason from catchword.pause where collection = 'annotation'").await, "no script");
     let key = world.annotate("acct:mina@x", "text").await;
     browser.fill("#find-key", &key).await;
     browser.press("Explain").await;
@@ -46,7 +46,9 @@ async fn a_keyboard_is_enough_and_the_focus_is_seen() {
     // whatever can be reached has a name, and every field its label
     let nameless = "return [...document.querySelectorAll('a, button, input:not([type=hidden]), select, textarea')].filter((e) =>
         !(e.innerText.trim() || e.ariaLabel || e.title || e.labels?.length || e.querySelector('[aria-label], img[alt]:not([alt=\"\"])'))).map((e) => e.outerHTML)";
-    for page in ["/", "/collections/annotation", "/reindexes/new?collection=annotation", "/do/pause?collection=annotation", "/dead", "/sign-in"] {
+    for page in
+        ["/", "/collections/annotation", "/reindexes/new?collection=annotation", "/do/pause?collection=annotation", "/dead", "/sign-in"]
+    {
         browser.open(page).await;
         let found = browser.script(nameless).await;
         assert_eq!(found.as_array().unwrap().len(), 0, "{page}: {found}");
@@ -54,7 +56,7 @@ async fn a_keyboard_is_enough_and_the_focus_is_seen() {
     // a number keeps the focus when it is renewed
     browser.open("/").await;
     browser.script("document.querySelector('[data-number=annotation-due]').focus()").await;
-    desk.world.sql("update catchword.collection set paused_at = now(), paused_by = 'x', paused_reason = 'y' where name = 'annotation'").await;
+    desk.world.sql("insert into catchword.pause (collection, by, reason) values ('annotation', 'x', 'y')").await;
     desk.world.annotate("acct:mina@x", "text").await;
     browser.see("[data-number=annotation-due]", "1").await;
     assert_eq!(browser.script("return document.activeElement.dataset.number").await, "annotation-due");
@@ -65,7 +67,9 @@ async fn no_request_leaves_the_host_and_the_files_are_kept() {
     let desk = Desk::of("operator").await;
     let (browser, world) = (&desk.browser, &desk.world);
     browser.asked_for().await;
-    for page in ["/", "/collections/annotation", "/dead", "/reindexes", "/audits", "/rebuilds", "/journal", "/checks", "/doctor", "/sign-in"] {
+    for page in
+        ["/", "/collections/annotation", "/dead", "/reindexes", "/audits", "/rebuilds", "/journal", "/checks", "/doctor", "/sign-in"]
+    {
         browser.open(page).await;
     }
     let asked: BTreeSet<String> = browser.asked_for().await.into_iter().filter(|url| url.starts_with("http")).collect();
@@ -86,7 +90,9 @@ async fn behind_a_base_path_every_link_and_form_keeps_it() {
     desk.browser.home = format!("{}/cw", desk.server.url);
     desk.sign_in("mina", "operator").await;
     let browser = &desk.browser;
-    for page in ["/", "/collections/annotation", "/dead", "/reindexes", "/reindexes/new?collection=annotation", "/audits", "/rebuilds", "/checks"] {
+    for page in
+        ["/", "/collections/annotation", "/dead", "/reindexes", "/reindexes/new?collection=annotation", "/audits", "/rebuilds", "/checks"]
+    {
         browser.open(page).await;
         let outside = browser
             .script("return [...document.querySelectorAll('[href], [src], [action], [data-renew]')].map((e) => e.getAttribute('href') ?? e.getAttribute('src') ?? e.getAttribute('action') ?? e.dataset.renew).filter((to) => !to.startsWith('/cw/') && !to.startsWith('#'))")

@@ -28,7 +28,7 @@ const ACTS: [(&str, &str); 16] = [
 async fn a_reader_sees_no_button_and_is_refused_if_it_posts() {
     let desk = Desk::of("reader").await;
     let (browser, world) = (&desk.browser, &desk.world);
-    world.sql("insert into catchword.dead_job (id, name, collection, key, tag, attempts, reason, last_error, enqueued_at, died_at) values (nextval('catchword.job_id'), 'index', 'annotation', 'x', 'test', 5, 'refused', 'no', now(), now())").await;
+    world.sql("insert into catchword.dead_job (id, name, collection, key, tag, attempts, reason, last_error, enqueued_at, scheduled_at, expires_at, priority, died_at) values (nextval('catchword.job_id_seq'), 'index', 'annotation', 'x', 'test', 5, 'refused', 'no', now(), now(), now() + interval '30 days', 1, now())").await;
     let key = world.in_step("acct:mina@x", "text").await;
     let pages = ["/", "/collections/annotation", "/dead", "/dead?collection=annotation", "/reindexes", "/audits", "/rebuilds", "/journal"];
     for page in pages.into_iter().map(str::to_owned).chain([format!("/key?collection=annotation&key={key}")]) {
@@ -52,7 +52,7 @@ async fn a_reader_sees_no_button_and_is_refused_if_it_posts() {
 async fn an_operator_may_not_rebuild_and_is_not_shown_the_button() {
     let desk = Desk::of("operator").await;
     desk.browser.open("/collections/annotation").await;
-    assert!(desk.browser.offers("Pause").await && desk.browser.offers("Reindex") .await);
+    assert!(desk.browser.offers("Pause").await && desk.browser.offers("Reindex").await);
     assert!(!desk.browser.offers("Rebuild").await);
     desk.browser.open("/do/rebuild?collection=annotation").await;
     desk.browser.see("main", "needs the role admin").await;
@@ -63,7 +63,7 @@ async fn a_key_for_some_collections_sees_nothing_of_the_others() {
     let desk = Desk::with(crate::common::World::with(super::desk::layout()).await, super::browser::Scripts::On).await;
     let (browser, world) = (&desk.browser, &desk.world);
     for collection in ["annotation", "bystander"] {
-        world.sql(&format!("insert into catchword.dead_job (id, name, collection, key, tag, attempts, reason, last_error, enqueued_at, died_at) values (nextval('catchword.job_id'), 'index', '{collection}', 'x', 'test', 5, 'refused', 'no', now(), now())")).await;
+        world.sql(&format!("insert into catchword.dead_job (id, name, collection, key, tag, attempts, reason, last_error, enqueued_at, scheduled_at, expires_at, priority, died_at) values (nextval('catchword.job_id_seq'), 'index', '{collection}', 'x', 'test', 5, 'refused', 'no', now(), now(), now() + interval '30 days', 1, now())")).await;
     }
     let other: i64 = world.one("select id from catchword.dead_job where collection = 'bystander'").await;
     let key = make_key(world, &["some", "--role", "operator", "--collections", "annotation"]).await;
@@ -76,7 +76,8 @@ async fn a_key_for_some_collections_sees_nothing_of_the_others() {
         let source = browser.source().await;
         assert!(source.contains("annotation") && !source.contains("bystander"), "{page} names the other one");
     }
-    for page in ["/collections/bystander", "/dead?collection=bystander", "/journal?collection=bystander", "/do/pause?collection=bystander"] {
+    for page in ["/collections/bystander", "/dead?collection=bystander", "/journal?collection=bystander", "/do/pause?collection=bystander"]
+    {
         browser.open(page).await;
         browser.see("main", "no such collection").await;
     }

@@ -97,7 +97,7 @@ async fn a_dead_letter_is_found_understood_and_replayed() {
 async fn a_letter_is_discarded_only_by_whoever_types_the_name() {
     let desk = Desk::of("operator").await;
     let (browser, world) = (&desk.browser, &desk.world);
-    world.sql("insert into catchword.dead_job (id, name, collection, key, tag, attempts, reason, last_error, enqueued_at, died_at) values (nextval('catchword.job_id'), 'index', 'annotation', 'x', 'test', 5, 'refused', 'no', now(), now())").await;
+    world.sql("insert into catchword.dead_job (id, name, collection, key, tag, attempts, reason, last_error, enqueued_at, scheduled_at, expires_at, priority, died_at) values (nextval('catchword.job_id_seq'), 'index', 'annotation', 'x', 'test', 5, 'refused', 'no', now(), now(), now() + interval '30 days', 1, now())").await;
     browser.open("/dead?collection=annotation").await;
     browser.press("Discard all of them").await;
     browser.fill("[name=typed]", "bystander").await;
@@ -176,5 +176,5 @@ async fn a_pause_has_a_reason_and_ends_with_a_button() {
     browser.press("Resume").await;
     browser.click("main button.first").await;
     browser.see("[role=status]", "goes on").await;
-    assert_eq!(desk.world.one::<i64>("select count(*) from catchword.collection where paused_at is not null").await, 0);
+    assert_eq!(desk.world.one::<i64>("select count(*) from catchword.pause").await, 0);
 }
