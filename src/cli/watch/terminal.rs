@@ -31,10 +31,12 @@ impl Terminal {
         let (columns, rows) = size().ok().filter(|(columns, rows)| *columns > 0 && *rows > 0).unwrap_or(USUAL);
         let mut frame = Vec::new();
         queue!(frame, BeginSynchronizedUpdate)?;
-        for (row, line) in (0..rows).zip(lines((columns.into(), rows.into()))) {
-            queue!(frame, MoveTo(0, row), Print(line), Clear(ClearType::UntilNewLine))?;
+        let mut lines = lines((columns.into(), rows.into())).into_iter();
+        for row in 0..rows {
+            // cleared first: behind a line that fills the width, the last letter would be cleared with the rest
+            queue!(frame, MoveTo(0, row), Clear(ClearType::UntilNewLine), Print(lines.next().unwrap_or_default()))?;
         }
-        queue!(frame, Clear(ClearType::FromCursorDown), EndSynchronizedUpdate)?;
+        queue!(frame, EndSynchronizedUpdate)?;
         let mut out = stdout().lock();
         out.write_all(&frame)?;
         out.flush()
