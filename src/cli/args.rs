@@ -134,8 +134,8 @@ pub(super) enum Command {
     /// Schedule many keys: a scope, a period, single keys, or everything
     ///
     /// It indexes nothing itself: a worker takes the jobs, and writes only where the two sides differ (see --rewrite). Scopes are columns
-    /// that the configuration names: scopes = { user = "userid" } gives --user X. Give exactly one of a scope, --between, --ids and
-    /// --all.
+    /// that the configuration names: scopes = { user = "userid" } gives --user X. Give exactly one of a scope, --between, --ids,
+    /// --all and --where.
     ///
     /// Workers take live writes first, then partial reindexes, then full ones (--all). Every fourth batch goes to a reindex, so it
     /// always makes progress. Two reindexes of the same priority take turns, job by job.

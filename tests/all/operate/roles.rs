@@ -443,7 +443,7 @@ async fn an_operator_does_what_operators_do_and_the_journal_says_who() {
     run(&roles.pool("operator").await, "select catchword.call_off('annotation', 'mistake')").await.unwrap();
     let operator = roles.names.of("operator");
     let told: Vec<String> = roles.world.all(&format!("select what from catchword.journal where who like '{operator}(%' order by id")).await;
-    assert_eq!(told, ["pause", "resume", "replay", "discard", "rebuild", "rebuild", "rebuild"]);
+    assert_eq!(told, ["pause", "resume", "replay", "discard", "reindex", "rebuild", "reindex", "rebuild", "rebuild"]);
 
     // nobody else does: the worker's role neither, nor does anybody write the journal by hand
     for role in ["worker", "reader", "service", "application"] {
