@@ -46,11 +46,7 @@ impl Vectors {
 
 fn take_near(has: &mut Value, wants: &Value, path: &[String]) {
     match (has, wants, path.split_first()) {
-        (has, wants, None) => {
-            if are_near(has, wants) {
-                *has = wants.clone();
-            }
-        }
+        (has, wants, None) if are_near(has, wants) => *has = wants.clone(),
         (Value::Object(has), Value::Object(wants), Some((name, rest))) => {
             match (has.get_mut(name), wants.get(name)) {
                 (Some(has), Some(wants)) => take_near(has, wants, rest),

@@ -310,7 +310,8 @@ async fn a_doctor_looks_at_what_is_there_when_a_server_is_away_or_silent() {
         let words = String::from_utf8_lossy(&output.stdout);
         assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(2), &[][..]), "{away}: {words}");
         assert!(words.starts_with("postgres\n  FAIL  answers ") && words.contains("correct DATABASE_URL"), "{away}: {words}");
-        assert!(words.contains("Elasticsearch ") && words.trim_end().ends_with("1 to fix"), "{away}: {words}");
+        let looked_at = words.contains("Elasticsearch ") || words.contains("OpenSearch ");
+        assert!(looked_at && words.trim_end().ends_with("1 to fix"), "{away}: {words}");
     }
 }
 

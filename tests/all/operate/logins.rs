@@ -124,7 +124,7 @@ fn binary(world: &World, server: &Server, certificates: &Certificates) {
     };
     let strange = run(&["migrate"], "client.pem");
     assert!(!strange.status.success() && text(&strange).contains("certificate"), "{}", text(&strange));
-    for words in [&["migrate"][..], &["reindex", "--all", "--yes"], &["sync", "--drain"], &["doctor"]] {
+    for words in [&["migrate"][..], &["reindex", "annotation", "--all", "--yes"], &["sync", "--drain"], &["doctor"]] {
         let output = run(words, "ca.pem");
         // a reindex of nothing and a doctor with a warning end with 1
         assert!(output.status.code() < Some(2), "{words:?}: {}", text(&output));
