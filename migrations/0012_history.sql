@@ -235,7 +235,7 @@ language sql set search_path = pg_catalog, pg_temp as $$
      set minute = excluded.minute, jobs = excluded.jobs, gone = excluded.gone, sequence = excluded.sequence
 $$;
 comment on function catchword.write_history
-  is 'writes the rows of the minutes from p_new to p_last, corrects those just before, and remembers how the queues are';
+  is 'writes the minutes from p_new to p_last, corrects those just before, and remembers how the queues are';
 
 -- However many workers there are, one of them does it, and none waits for another. A clock that was ahead left rows of
 -- minutes that are still to come; they go, and the minutes are written when they are over.

@@ -164,7 +164,7 @@ pub(super) enum Command {
     /// Counts up to 10,000 jobs of each priority exactly and estimates above that, so it is quick on any queue. Waits at most 3 s for
     /// Elasticsearch and 8 s for Postgres.
     ///
-    /// --watch keeps the screen and renews it every second: what is due, how old, how fast it goes, the last hour, and what is running.
+    /// With --watch the screen renews itself every second: what is due, how old, how fast it goes, the last hour, and what is running.
     /// Press q to leave.
     ///
     /// Exit 0: nothing needs a person, though jobs may be due; 1: something is blocked, at a standstill, dead, expired or not migrated, an
