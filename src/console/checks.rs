@@ -25,7 +25,7 @@ struct Checks {
 pub(super) async fn checks(console: Console, who: Who) -> Result<Response, Problem> {
     let known = console.known().await?;
     let report = &known.now.report;
-    let judged = verdict(report, known.now.told());
+    let judged = verdict(report, known.now.told(), &|name| who.sees(name));
     let seen = |cause: &Cause| cause.collection.as_ref().is_none_or(|name| who.sees(name));
     let frame = Frame::of(&console.serve, &who, Tab::Checks, "Checks").command("catchword check").renewed_by("/checks");
     page(&Checks {
@@ -33,7 +33,7 @@ pub(super) async fn checks(console: Console, who: Who) -> Result<Response, Probl
         state: judged.state,
         headline: judged.headline,
         downs: downs(&known),
-        wrong: judged.causes.into_iter().filter(seen).collect(),
+        wrong: judged.causes,
         well: report.checks.iter().filter(|check| check.level == Level::Well).map(cause).filter(seen).collect(),
     })
 }

@@ -74,6 +74,12 @@ fn is_seen(group: &str, console: &Console, who: &Who) -> bool {
     whose.is_none_or(|collection| who.sees(&collection.name))
 }
 
+/// Does a line about everybody name a collection that is not for this one?
+fn names_another(line: &Line, console: &Console, who: &Who) -> bool {
+    let mut hidden = console.serve.catchword.config().collections.iter().filter(|collection| !who.sees(&collection.name));
+    hidden.any(|collection| line.says.contains(&collection.name) || line.fix.contains(&collection.name))
+}
+
 #[derive(Template)]
 #[template(path = "doctor.html")]
 struct Doctor {
@@ -86,7 +92,8 @@ struct Doctor {
 
 pub(super) async fn doctor(console: Console, who: Who) -> Result<Response, Problem> {
     let examination = console.examined().await;
-    let lines = || examination.report.lines.iter().filter(|line| is_seen(&line.group, &console, &who));
+    let lines =
+        || examination.report.lines.iter().filter(|line| is_seen(&line.group, &console, &who) && !names_another(line, &console, &who));
     let mut wrong: Vec<&Line> = lines().filter(|line| line.level != Level::Ok).collect();
     wrong.sort_by_key(|line| std::cmp::Reverse(line.level));
     let frame = Frame::of(&console.serve, &who, Tab::Doctor, "Doctor").command("catchword doctor");

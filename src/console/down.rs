@@ -8,6 +8,8 @@ use super::words::moment;
 /// A server that is down.
 pub(super) struct Down {
     pub state: State,
+    /// In a few words.
+    pub short: &'static str,
     pub what: String,
     pub why: Text,
     /// What the page shows instead.
@@ -20,6 +22,7 @@ pub(super) fn downs(known: &Known) -> Vec<Down> {
     let since = |at: Option<chrono::DateTime<chrono::Utc>>| at.map_or(String::new(), |at| format!(" since {} UTC", moment(at, now).short));
     let postgres = known.now.postgres_down().map(|why| Down {
         state: State::Unknown,
+        short: "Postgres does not answer, so nothing can be judged.",
         what: format!("Postgres does not answer{}.", since(known.postgres_down_since)),
         why: text(why),
         shown: match &known.last {
@@ -29,6 +32,7 @@ pub(super) fn downs(known: &Known) -> Vec<Down> {
     });
     let elasticsearch = known.now.elasticsearch_down().map(|why| Down {
         state: State::NotWell,
+        short: "Elasticsearch does not answer. What is saved waits, and nothing is lost.",
         what: format!("Elasticsearch does not answer{}.", since(known.elasticsearch_down_since)),
         why: text(why),
         shown: "Writes to Postgres go on, and their jobs wait.".into(),

@@ -15,7 +15,7 @@ use super::state::State;
 use super::text::{self, Text, text};
 use super::verdict::{Cause, Verdict, verdict};
 use super::words::{Moment, count, counted, moment, of, span};
-use crate::check::Report;
+use crate::check::{Level, Report};
 use crate::heartbeat::WorkerRow;
 use crate::history::Minute;
 use crate::outcome::OBJECTIVE_SECONDS;
@@ -23,6 +23,8 @@ use crate::rebuild::{Stage, UnderWay};
 use crate::serve::{Problem, Who};
 use crate::status::{CollectionStatus, Status};
 
+/// What `check` says of the servers themselves.
+const SERVERS: [&str; 2] = ["CatchwordPostgresDown", "CatchwordElasticsearchDown"];
 /// Causes that are shown; the page of all checks has the rest.
 const CAUSES: usize = 4;
 /// Lines of the journal.
@@ -96,9 +98,15 @@ impl First {
     fn of(frame: Frame, known: &Known, who: &Who) -> First {
         let glance = known.last.as_ref().unwrap_or(&known.now);
         let now = glance.at;
-        let judged = verdict(&known.now.report, known.now.told());
-        let causes: Vec<Cause> =
-            judged.causes.iter().filter(|cause| cause.collection.as_ref().is_none_or(|name| who.sees(name))).cloned().collect();
+        let mut judged = verdict(&known.now.report, known.now.told(), &|name| who.sees(name));
+        let downs = downs(known);
+        // a server that is down is told in full right below, and once is enough
+        if let Some(down) = downs.first() {
+            judged.sentence = down.short.to_owned();
+        }
+        let is_told = |cause: &Cause| !downs.is_empty() && SERVERS.contains(&cause.name);
+        let seen = |cause: &&Cause| !is_told(cause);
+        let causes: Vec<Cause> = judged.causes.iter().filter(seen).cloned().collect();
         let status = glance.status.as_deref().ok();
         let collections = || status.into_iter().flat_map(|status| &status.collections).filter(|collection| who.sees(&collection.name));
         let minutes = |name: &str| glance.beside.as_ref().and_then(|beside| beside.minutes.get(name)).map_or(&[][..], Vec::as_slice);
@@ -106,10 +114,10 @@ impl First {
             frame: Frame { title: judged.headline.clone(), ..frame },
             more_causes: causes.len().saturating_sub(CAUSES),
             causes: causes.into_iter().take(CAUSES).collect(),
-            since: known.state_since.map(|since| moment(since, known.now.at)),
+            since: known.state_since.filter(|_| judged.state == known.state).map(|since| moment(since, known.now.at)),
             verified: (judged.state <= State::Remark).then(|| verified(collections(), now)).flatten(),
             verdict: judged,
-            downs: downs(known),
+            downs,
             old: known.now.told().is_none(),
             rows: collections().map(|collection| row(collection, minutes(&collection.name), &known.now.report, now)).collect(),
             running: running(glance, who),
@@ -118,7 +126,7 @@ impl First {
                 .beside
                 .iter()
                 .flat_map(|beside| &beside.journal)
-                .filter(|line| line.collection.as_ref().is_none_or(|name| who.sees(name)))
+                .filter(|line| line.collection.as_ref().map_or(who.collections.is_none(), |name| who.sees(name)))
                 .take(LINES)
                 .map(|line| JournalLine::of(line, now))
                 .collect(),
@@ -163,7 +171,7 @@ pub(super) fn row(collection: &CollectionStatus, minutes: &[Minute], report: &Re
             (None, true) => None,
         },
         rebuild: collection.rebuild.as_ref().map(|rebuild| stage(rebuild, now)),
-        whys: whys(collection),
+        whys: whys(collection, report),
         name: name.clone(),
     }
 }
@@ -198,7 +206,8 @@ fn word_of(name: &str) -> &'static str {
 }
 
 /// Why it does not go on, and what is due.
-pub(super) fn whys(collection: &CollectionStatus) -> Vec<Why> {
+fn whys(collection: &CollectionStatus, report: &Report) -> Vec<Why> {
+    let silent = report.checks.iter().any(|check| check.name == SERVERS[1] && check.level != Level::Well);
     let why = |state, word, said: Option<&String>| said.map(|said| Why { state, word, text: text(said) });
     let still = collection.stands_still_for.map(|seconds| {
         let known = collection.census.as_ref().and_then(|census| census.still_why.as_deref());
@@ -219,7 +228,7 @@ pub(super) fn whys(collection: &CollectionStatus) -> Vec<Why> {
         why(State::Remark, "drift", collection.drift.as_ref()),
         why(State::NotWell, "search alias", collection.not_shown.as_ref()),
         why(State::Remark, "not migrated", collection.unmigrated.as_ref()),
-        why(State::Unknown, "Elasticsearch", collection.uncounted.as_ref().filter(|_| collection.blocked.is_none())),
+        why(State::Unknown, "Elasticsearch", collection.uncounted.as_ref().filter(|_| collection.blocked.is_none() && !silent)),
     ]
     .into_iter()
     .flatten()

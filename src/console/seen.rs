@@ -98,7 +98,7 @@ impl Known {
     fn after(before: Option<&Known>, now: Glance) -> Known {
         let at = now.at;
         let since = |down: Option<&str>, since: Option<DateTime<Utc>>| down.map(|_| since.unwrap_or(at));
-        let state = verdict(&now.report, now.told()).state;
+        let state = verdict(&now.report, now.told(), &|_| true).state;
         let state_since = match before {
             Some(before) if before.state == state => before.state_since,
             Some(_) => Some(at),

@@ -38,13 +38,15 @@ pub(super) struct Cause {
     pub href: String,
 }
 
-/// Judges. Without a status nothing is known but what `check` says.
-pub(super) fn verdict(report: &Report, status: Option<&Status>) -> Verdict {
-    let mut causes: Vec<Cause> = report.checks.iter().filter(|check| check.level != Level::Well).map(cause).collect();
+/// Judges what whoever looks may see. Without a status nothing is known but what `check` says.
+pub(super) fn verdict(report: &Report, status: Option<&Status>, sees: &dyn Fn(&str) -> bool) -> Verdict {
+    let seen = || report.checks.iter().filter(|check| check.collection.as_deref().is_none_or(sees));
+    let level = seen().map(|check| check.level).max().unwrap_or(Level::Unknown);
+    let mut causes: Vec<Cause> = seen().filter(|check| check.level != Level::Well).map(cause).collect();
     // what is not known outweighs everything, and comes first as well
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.state));
-    let late = status.and_then(latest);
-    let state = match (report.level, late) {
+    let late = status.and_then(|status| latest(status, sees));
+    let state = match (level, late) {
         (Level::Unknown, _) => State::Unknown,
         (Level::Unwell, _) if causes.iter().any(|cause| cause.state == State::NotWell) => State::NotWell,
         (Level::Unwell, _) | (_, Some(_)) => State::Behind,
@@ -59,7 +61,7 @@ pub(super) fn verdict(report: &Report, status: Option<&Status>) -> Verdict {
         _ => "Not well".into(),
     };
     let sentence = match (state, late, status) {
-        (State::InStep | State::Remark, _, Some(status)) => on_their_way(status),
+        (State::InStep | State::Remark, _, Some(status)) => on_their_way(status, sees),
         (State::Behind, Some((collection, seconds)), _) if causes.is_empty() => format!(
             "The oldest change of {} that is not verified was made {} ago. Work goes on; nobody has to do anything unless this grows.",
             text::line(&collection.name),
@@ -76,17 +78,22 @@ fn sentence_of(cause: &Cause) -> String {
 }
 
 /// The collection whose oldest change is late, if one is. What is paused is meant to wait.
-fn latest(status: &Status) -> Option<(&CollectionStatus, f64)> {
-    let age = |collection: &'_ CollectionStatus| collection.census.as_ref().and_then(|census| census.oldest_change_seconds);
-    let ages = status.collections.iter().filter(|collection| collection.paused.is_none()).filter_map(|c| Some((c, age(c)?)));
+fn latest<'s>(status: &'s Status, sees: &dyn Fn(&str) -> bool) -> Option<(&'s CollectionStatus, f64)> {
+    let age = |collection: &CollectionStatus| collection.census.as_ref().and_then(|census| census.oldest_change_seconds);
+    let ages = status
+        .collections
+        .iter()
+        .filter(|collection| collection.paused.is_none() && sees(&collection.name))
+        .filter_map(|c| Some((c, age(c)?)));
     ages.max_by(|(_, one), (_, other)| one.total_cmp(other)).filter(|(_, seconds)| *seconds > BEHIND_SECONDS)
 }
 
 /// What is open although all is well. A job is deleted only when both sides were seen to agree, so no job means in step.
-fn on_their_way(status: &Status) -> String {
-    let sum = |n: fn(&crate::job::Census) -> i64| status.collections.iter().filter_map(|c| c.census.as_ref()).map(n).sum::<i64>();
+fn on_their_way(status: &Status, sees: &dyn Fn(&str) -> bool) -> String {
+    let collections = || status.collections.iter().filter(|collection| sees(&collection.name));
+    let sum = |n: fn(&crate::job::Census) -> i64| collections().filter_map(|collection| collection.census.as_ref()).map(n).sum::<i64>();
     let (due, waiting, dead) = (sum(|census| census.due), sum(|census| census.waiting), sum(|census| census.dead));
-    match (status.collections.len(), due, waiting) {
+    match (collections().count(), due, waiting) {
         (0, _, _) => "No collection is configured yet.".into(),
         (_, 0, 0) if dead > 0 => format!("Everything that was saved is in the index, but for what was given up: {}.", of(dead, "document")),
         (_, 0, 0) => "Everything that was saved is in the index: no job is open.".into(),
@@ -142,7 +149,7 @@ mod tests {
     }
 
     fn state(checks: Vec<Check>) -> State {
-        verdict(&report(checks), None).state
+        verdict(&report(checks), None, &|_| true).state
     }
 
     #[test]
@@ -154,14 +161,22 @@ mod tests {
         assert_eq!(state(vec![late(), check("x", Level::Warning)]), State::Behind);
         assert_eq!(state(vec![late(), bad()]), State::NotWell);
         assert_eq!(state(vec![bad(), check("x", Level::Unknown)]), State::Unknown);
-        let judged = verdict(&report(vec![late(), bad(), check("x", Level::Well)]), None);
+        let judged = verdict(&report(vec![late(), bad(), check("x", Level::Well)]), None, &|_| true);
         assert_eq!(judged.causes.iter().map(|cause| cause.name).collect::<Vec<_>>(), ["CatchwordCollectionBlocked", "CatchwordQueueLong"]);
         assert_eq!(judged.sentence, "note: 3 documents given up.");
     }
 
     #[test]
+    fn nothing_is_told_of_what_somebody_may_not_see() {
+        let judged = verdict(&report(vec![check("x", Level::Unwell), check("y", Level::Unknown)]), None, &|name| name != "note");
+        assert_eq!((judged.causes.len(), judged.sentence.as_str()), (0, ""));
+        let other = Check { collection: None, ..check("x", Level::Well) };
+        assert_eq!(verdict(&report(vec![check("x", Level::Unwell), other]), None, &|name| name != "note").state, State::InStep);
+    }
+
+    #[test]
     fn a_remark_is_counted_and_does_not_alarm() {
-        let judged = verdict(&report(vec![check("x", Level::Warning), check("y", Level::Warning)]), None);
+        let judged = verdict(&report(vec![check("x", Level::Warning), check("y", Level::Warning)]), None, &|_| true);
         assert_eq!(judged.headline, "In step, with 2 remarks");
     }
 

@@ -11,7 +11,7 @@ use crate::common::{Layout, Running, World, start};
 pub struct Desk {
     pub browser: Browser,
     pub server: Server,
-    pub worker: Option<Running>,
+    _worker: Running,
     pub world: World,
 }
 
@@ -38,7 +38,7 @@ impl Desk {
         let worker = start(&world).await;
         let server = Server::start(&world, &[]).await;
         let browser = Browser::start(&server.url, scripts).await;
-        Desk { browser, server, worker: Some(worker), world }
+        Desk { browser, server, _worker: worker, world }
     }
 
     /// Makes a key and signs in with it, as a person does.

@@ -23,9 +23,7 @@ async fn while_postgres_is_down_the_page_shows_what_was_known_and_since_when() {
     let documents = browser.text(".collections td.index").await;
     gate.refuse();
     world
-        .sql(&format!(
-            "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
-        ))
+        .sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
         .await;
     browser.see(".hero h1", "Not known").await;
     browser.see("[data-live=downs]", "Postgres does not answer since").await;

@@ -121,7 +121,7 @@ async fn a_user_is_reindexed_after_a_dry_run() {
     }
     eventually("all of it is settled", async || world.jobs().await == 0).await;
     browser.open("/collections/annotation").await;
-    browser.press("Reindex").await;
+    browser.press("Reindex…").await;
     browser.script("document.querySelector('#f-scope').value = 'user'").await;
     browser.fill("#f-value", "acct:otto@x").await;
     browser.press("Try it").await;
