@@ -12,7 +12,8 @@ async fn what_cannot_be_scheduled_is_refused_and_leaves_nothing() {
     for (asked, says, hint) in [
         (format!("'nobody', array[{key}]"), "there is no collection 'nobody'", "select name from catchword.collection"),
         (format!("'annotation', array[{key}, null]"), "a key is null", "leave it out"),
-        ("'annotation', null".into(), "a key is null", "leave it out"),
+        ("'annotation', null".into(), "the list of keys is null", "coalesce(array_agg(…), '{}')"),
+        (format!("'annotation', array[array[{key}]]"), "a list of lists", "give one list"),
         (
             format!("'annotation', array[{key}, 'x']"),
             "not a key of annotation, whose keys are of type uuid",

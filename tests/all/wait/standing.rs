@@ -158,7 +158,8 @@ async fn what_is_no_question_is_refused_with_what_to_write() {
     .await;
     for (asked, says, hint) in [
         ("'nobody', '{}'", "there is no collection 'nobody'", "there is annotation, bystander, place"),
-        ("'annotation', null", "a key is null", "leave it out"),
+        ("'annotation', null", "the list of keys is null", "coalesce(array_agg(…), '{}')"),
+        ("'annotation', array[array['x']]", "a list of lists", "give one list"),
         ("'annotation', array[null]", "a key is null", "leave it out"),
         ("'annotation', array['x']", "not a key of annotation, whose keys are of type uuid", "write 01234567-89ab-cdef-0123-456789abcdef"),
         ("'annotation', array(select n::text from generate_series(1, 1001) n)", "1001 keys are too many", "at most 1000"),
