@@ -63,7 +63,7 @@ pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
 async fn log_engine(catchword: Catchword) {
     let Ok(engine) = catchword.elastic().engine().await else { return };
     match engine.support() {
-        Support::Known => tracing::info!("the documents are in {engine}"),
+        Support::Known => tracing::debug!("the documents are in {engine}"),
         Support::Newer => tracing::warn!("the documents are in {engine}, which catchword was not tested with; look for a newer catchword"),
         Support::No(why) => tracing::error!("the documents are in {engine}: {why}"),
     }

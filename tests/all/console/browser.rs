@@ -243,9 +243,11 @@ impl Browser {
 /// Ends the browser with its driver, also after a panic.
 impl Drop for Browser {
     fn drop(&mut self) {
-        let (client, session, folder) = (self.client.clone(), self.session.clone(), self.folder.clone());
+        let (session, folder) = (self.session.clone(), self.folder.clone());
         let ended = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            // a client of its own: the other one's connections live in the runtime of the test, which may be ending
+            let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().unwrap();
             _ = runtime.block_on(client.delete(session).send());
             _ = std::fs::remove_dir_all(folder);
         });

@@ -508,7 +508,7 @@ async fn a_service_stores_and_indexes_and_can_neither_see_nor_delete_jobs() {
     ] {
         assert_eq!(run(&pool, attempt).await, Err(refusal.to_owned()), "{attempt}");
     }
-    let output = roles.world.binary().env("DATABASE_URL", roles.url("service")).arg("doctor").output().await.unwrap();
+    let output = roles.world.binary().env("DATABASE_URL", roles.url("service")).args(["doctor", "--all"]).output().await.unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("may do what a service does") && said.contains("run doctor as a worker or an operator"), "{said}");
 }

@@ -206,7 +206,8 @@ fn ci_runs_what_developers_run() {
     let makes: Vec<&str> = ci.lines().filter(|line| line.starts_with("make ")).collect();
     assert_eq!(makes[..2], ["make lint", "make test"]);
     let (makefile, readme, contributing) = (read("Makefile"), read("README.md"), read("CONTRIBUTING.md"));
-    for target in ["help", "services", "stop", "test", "test-long", "test-faults", "test-alarms", "test-api", "test-matrix", "lint", "demo"] {
+    for target in ["help", "services", "stop", "test", "test-long", "test-faults", "test-alarms", "test-api", "test-matrix", "lint", "demo"]
+    {
         assert!(makefile.contains(&format!("\n{target}: ## ")), "make {target}");
     }
     assert!(makefile.contains(".DEFAULT_GOAL := help"));
