@@ -160,7 +160,7 @@ impl Over {
             state,
             word,
             asked: moment(report.asked_at, now),
-            by: format!("{} ({})", text::line(&shown.asked_by), text::line(&shown.reason)),
+            by: format!("{} ({})", text::line(super::journal::person(&shown.asked_by)), text::line(&shown.reason)),
             looked: count(report.looked as i64),
             kinds: Kind::ALL.into_iter().filter_map(|kind| KindLine::of(shown, kind)).collect(),
             scheduled: report.scheduled,

@@ -20,6 +20,8 @@ const LINES: i64 = 200;
 pub(super) struct JournalLine {
     pub at: Moment,
     pub who: String,
+    /// The same with the role of the database before it.
+    pub as_whom: String,
     pub what: String,
     pub collection: Option<String>,
     pub href: String,
@@ -31,7 +33,8 @@ impl JournalLine {
     pub fn of(line: &Line, now: DateTime<Utc>) -> JournalLine {
         JournalLine {
             at: moment(line.at, now),
-            who: text::line(&line.who),
+            who: text::line(person(&line.who)),
+            as_whom: text::line(&line.who),
             what: text::line(&line.what),
             href: line.collection.as_ref().map_or(String::new(), |name| format!("/collections/{}", text::segment(name))),
             collection: line.collection.as_deref().map(text::line),
@@ -39,6 +42,11 @@ impl JournalLine {
             detail: line.detail.as_deref().map(text),
         }
     }
+}
+
+/// Who it was, of `role(person)`: everybody comes by the same role of the database here.
+pub(super) fn person(who: &str) -> &str {
+    who.strip_suffix(')').and_then(|who| who.split_once('(')).map_or(who, |(_, person)| person)
 }
 
 #[derive(Template)]
@@ -59,4 +67,14 @@ pub(super) async fn journal(console: Console, who: Who, asked: Asked) -> Result<
     frame.chosen = collection.map(str::to_owned);
     let journal = found.iter().map(|line| JournalLine::of(line, now)).collect();
     page(&Journal { frame, journal, collection: collection.map(str::to_owned), full })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::person;
+
+    #[test]
+    fn a_person_is_told_without_the_role_of_the_database() {
+        assert_eq!((person("postgres(mina)"), person("otto"), person("a)"), person("")), ("mina", "otto", "a)", ""));
+    }
 }

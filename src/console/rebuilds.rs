@@ -112,7 +112,7 @@ impl Line {
             Way {
                 from: rebuild.old_index.clone(),
                 to: rebuild.new_index.clone(),
-                by: text::line(&rebuild.started_by),
+                by: text::line(super::journal::person(&rebuild.started_by)),
                 at: moment(rebuild.started_at, now),
                 steps: steps(rebuild.stage),
                 percent: (rebuild.stage == Stage::Drain).then(|| (found.ratio() * 100.0).clamp(0.0, 100.0) as u8),

@@ -96,7 +96,7 @@ impl OverLine {
             dead: count(run.dead),
             at: moment(run.started_at, now),
             ended: run.ended_at.map(|at| moment(at, now)),
-            by: text::line(&run.started_by),
+            by: text::line(super::journal::person(&run.started_by)),
         }
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn of_reindex(run: &Progress) -> Run {
             "{} of {} through{dead}{speed}{limit} · asked for by {}",
             count(done),
             run.expected.map_or("some".into(), count),
-            text::line(&run.started_by)
+            text::line(super::journal::person(&run.started_by))
         ),
     }
 }
@@ -96,7 +96,7 @@ pub(super) fn of_audit(run: &Shown, documents: Option<u64>) -> Run {
         detail: format!(
             "{} looked at{found} · asked for by {} ({})",
             of(looked, "key"),
-            text::line(&run.asked_by),
+            text::line(super::journal::person(&run.asked_by)),
             text::line(&run.reason)
         ),
     }

@@ -44,7 +44,11 @@ async fn a_fault_appears_on_the_screen_and_goes_again_without_a_reload() {
     assert!(browser.offers("What to do").await);
     // a write goes on, and waits
     desk.world.annotate("acct:mina@x", "saved in the dark").await;
-    browser.see("[data-number=annotation-due], [data-number=annotation-waiting]", "1").await;
+    eventually("its job is due, or put off", async || {
+        let shown = [browser.text("[data-number=annotation-due]").await, browser.text("[data-number=annotation-waiting]").await];
+        shown.contains(&"1".to_owned())
+    })
+    .await;
     gate.pass();
     browser.see(".hero h1", "In step").await;
     browser.see(".hero h1", "since").await;
@@ -88,7 +92,8 @@ async fn a_dead_letter_is_found_understood_and_replayed() {
     eventually("the letter is gone", async || world.one::<i64>("select count(*) from catchword.dead_job").await == 0).await;
     let (who, what, count): (String, String, i64) =
         sqlx::query_as("select who, what, count from catchword.journal order by id desc limit 1").fetch_one(&world.pool).await.unwrap();
-    assert_eq!((who.as_str(), what.as_str(), count), ("mina", "replay", 1));
+    assert!(who.ends_with("(mina)"), "the role of the database, and who it was: {who}");
+    assert_eq!((what.as_str(), count), ("replay", 1));
     browser.open("/journal").await;
     browser.see("main table", "mina").await;
 }
@@ -133,7 +138,8 @@ async fn a_user_is_reindexed_after_a_dry_run() {
     // the page renews itself until it is over
     browser.see("[data-live=title]", "finished").await;
     browser.see("[data-number=settled]", "7").await;
-    assert_eq!(world.one::<String>("select started_by from catchword.reindex").await, "mina");
+    let by: String = world.one("select started_by from catchword.reindex").await;
+    assert!(by.contains("mina"), "{by}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,7 +177,7 @@ async fn a_pause_has_a_reason_and_ends_with_a_button() {
     browser.see("[role=status]", "paused").await;
     browser.open("/").await;
     browser.see(".collections", "the mapping is being changed").await;
-    browser.see(".collections", "by mina").await;
+    browser.see(".collections", "mina").await;
     browser.open("/collections/annotation").await;
     browser.press("Resume").await;
     browser.click("main button.first").await;
