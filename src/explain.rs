@@ -135,11 +135,10 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
 /// Numbers say that nothing differs; the documents themselves may: in these fields. None: the versions differ, or it could not be asked.
 async fn differing(context: &Context, target: &Target, id: &str, version: i64, body: &[u8]) -> Option<Option<Fields>> {
     let elastic = &context.elastic;
-    if !elastic.keeps_sources(target).await.ok()? {
-        return None;
-    }
+    let vectors = elastic.keeps_sources(target).await.ok()??;
     let stored = elastic.sources(target, &[id], look::LIMIT).await.ok()?.pop()??;
-    let differs = || (!audit::is_same(&stored.source, body)).then(|| audit::differing_fields(body, &stored.source));
+    let source = vectors.rounded(&stored.source, body);
+    let differs = || (!audit::is_same(&source, body)).then(|| audit::differing_fields(body, &source));
     (stored.version == version).then(differs)
 }
 
@@ -178,6 +177,12 @@ fn in_index(index: String, has: &Has, want: Option<Want>) -> InIndex {
 }
 
 impl Explanation {
+    /// Takes off what is in the document, and leaves which of its fields differ.
+    pub fn hide_contents(&mut self) {
+        self.document = None;
+        self.indices.iter_mut().for_each(|index| index.fields.hide_values());
+    }
+
     /// Do all indices agree with Postgres?
     pub fn is_in_step(&self) -> bool {
         let agree = |index: &InIndex| {
@@ -277,7 +282,8 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
-    fn in_a_sentence(&self) -> String {
+    /// What it comes to, and what to do.
+    pub(crate) fn in_a_sentence(&self) -> String {
         let by_hand = || format!("catchword reindex {} --ids {} --hidden", self.collection, shell_word(&self.key));
         let unknown = self.indices.iter().any(|index| index.unknown.is_some());
         match (self.is_in_step(), self.jobs.is_empty()) {
@@ -310,7 +316,8 @@ fn times(n: i32) -> String {
     if n == 1 { "once".into() } else { format!("{n} times") }
 }
 
-fn meaning(verdict: &str) -> &'static str {
+/// What a verdict means: the word, and a sentence behind it.
+pub(crate) fn meaning(verdict: &str) -> &'static str {
     match verdict {
         "current" => "current: both sides agree",
         "gone" => "gone: both sides agree that there is nothing",

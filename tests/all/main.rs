@@ -8,6 +8,7 @@ mod common;
 
 mod attach;
 mod audit;
+mod console;
 mod direct;
 mod faults;
 mod h;
@@ -17,5 +18,7 @@ mod rebuild;
 mod reindex;
 mod related;
 mod repo;
+mod serve;
+mod servers;
 mod tables;
 mod wait;
