@@ -979,9 +979,6 @@ begin
   delete from catchword.record where collection = p_collection;
   delete from catchword.document_id where collection = p_collection;
   delete from catchword.pause where collection = p_collection;
-  delete from catchword.freshness where collection = p_collection;
-  delete from catchword.history where collection = p_collection;
-  delete from catchword.history_mark where collection = p_collection;
   delete from catchword.collection where name = p_collection;
   insert into catchword.journal (what, collection, detail)
   values ('detach', p_collection, coalesce(col.source::text, col.definition));
@@ -1000,7 +997,7 @@ begin
   return 'detached' || coalesce(stays, case when gone then '; its table was gone' end, '');
 end $$;
 comment on function catchword.detach
-  is 'undoes attach: triggers, jobs, dead letters, records, history and, if nothing uses it, the column';
+  is 'undoes attach: triggers, jobs, dead letters, records and, if nothing uses it, the column';
 
 -- Whether everything that a collection rests on is still there. No row: all is well. Its parts come first.
 

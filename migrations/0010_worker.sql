@@ -41,37 +41,22 @@ comment on column catchword.standstill.since is 'when a tick first saw due jobs 
 comment on column catchword.standstill.why is 'what a worker knows of the reason';
 
 -- How fresh search was: the changes that the loop saw in Elasticsearch, by the minute, and how many of them later than
--- the objective says. `catchword check` judges burn rates from it without Prometheus. And what else batches did: the
--- history adds it up (0012_history.sql). Counted by the statement that settles, so it costs no round trip, and each
--- session has a row of its own, so no batch waits for another's count.
+-- the objective says. `catchword check` judges burn rates from it without Prometheus. Counted by the statement that
+-- settles, so it costs no round trip, and each session has a row of its own, so no batch waits for another's count.
 create table catchword.freshness (
-  minute      timestamptz not null,
-  collection  text not null,
-  session     integer not null,
-  changes     bigint not null,
-  slow        bigint not null constraint freshness_slow_are_some check (slow between 0 and changes),
-  settled     bigint not null default 0,
-  written     bigint not null default 0,
-  pushed_back bigint not null default 0,
-  buried      bigint not null default 0,
-  buckets     bigint[] not null default '{}',
-  constraint freshness_counts_something check (changes + settled + written + pushed_back + buried > 0),
+  minute     timestamptz not null,
+  collection text not null,
+  session    integer not null,
+  changes    bigint not null constraint freshness_counts_something check (changes > 0),
+  slow       bigint not null constraint freshness_slow_are_some check (slow between 0 and changes),
   primary key (minute, collection, session)
 );
-comment on table  catchword.freshness
-  is 'what batches did, and how fresh the changes were that they saw in Elasticsearch, by the minute; kept for two '
-     'days';
-comment on column catchword.freshness.minute is 'the minute in which the batch began';
-comment on column catchword.freshness.collection is 'whose jobs';
-comment on column catchword.freshness.session is 'the process id of the session that worked on them';
+comment on table  catchword.freshness is 'changes seen in Elasticsearch, by the minute; kept for two days';
+comment on column catchword.freshness.minute is 'the minute in which their jobs were settled';
+comment on column catchword.freshness.collection is 'whose changes';
+comment on column catchword.freshness.session is 'the process id of the session that settled them';
 comment on column catchword.freshness.changes is 'live writes whose job was settled by a look; bulks do not count';
 comment on column catchword.freshness.slow is 'those among them that were seen over 300 seconds after the write';
-comment on column catchword.freshness.settled is 'jobs that were settled';
-comment on column catchword.freshness.written is 'documents and tombstones that Elasticsearch applied';
-comment on column catchword.freshness.pushed_back is 'jobs that were refused, to be tried again';
-comment on column catchword.freshness.buried is 'jobs that were given up';
-comment on column catchword.freshness.buckets
-  is 'of the changes, how many were seen within 0.01 * 2^(n/2) seconds, from n = 0; zeros at the end are left out';
 
 -- The canary: one row of catchword's own that workers change each minute and watch until search shows it. It is
 -- attached like any table, so it goes the whole way, and there is a signal of freshness where nobody writes.
@@ -500,10 +485,7 @@ create function catchword.renew_worker(
   p_id uuid, p_host text, p_version text, p_collections text[], p_blocked jsonb, p_breaker text, p_passed boolean,
   p_trouble text, p_moved text[], p_stood jsonb
 ) returns void
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-  -- before the heartbeat: it tells by the last one whether anybody was there
-  perform catchword.note_history();
+language sql set search_path = pg_catalog, pg_temp as $$
   delete from catchword.worker where seen_at < now() - interval '1 day' and id <> p_id;
   insert into catchword.worker (id, host, version, collections, blocked, breaker, passed_at, trouble)
   values (p_id, p_host, p_version, p_collections, p_blocked, p_breaker, case when p_passed then now() end, p_trouble)
@@ -511,11 +493,11 @@ begin
      set collections = excluded.collections, blocked = excluded.blocked, breaker = excluded.breaker,
          seen_at = now(), trouble = excluded.trouble,
          passed_at = coalesce(excluded.passed_at, worker.passed_at);
-  perform catchword.note_moved(p_moved) where p_moved <> '{}';
+  select catchword.note_moved(p_moved) where p_moved <> '{}';
   insert into catchword.standstill (collection, why)
   select stood.key, nullif(stood.value, '') from jsonb_each_text(p_stood) as stood order by stood.key
   on conflict (collection) do update set why = excluded.why where standstill.why is distinct from excluded.why;
-end $$;
+$$;
 comment on function catchword.renew_worker
   is 'a worker''s heartbeat; p_stood: collections of which jobs were claimed and none moved, and why';
 

@@ -1,4 +1,4 @@
--- Schedules the next keys of a reindex now, up to 100,000 open jobs, without waiting for a worker; `select * from catchword.reindexes()` shows which there are.
+-- Continues a reindex that was interrupted; `select * from catchword.reindex where finished_at is null` shows which.
 --
 --   psql "$DATABASE_URL" -v id=7 -f reindex/resume.sql
 

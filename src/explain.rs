@@ -135,10 +135,11 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
 /// Numbers say that nothing differs; the documents themselves may: in these fields. None: the versions differ, or it could not be asked.
 async fn differing(context: &Context, target: &Target, id: &str, version: i64, body: &[u8]) -> Option<Option<Fields>> {
     let elastic = &context.elastic;
-    let vectors = elastic.keeps_sources(target).await.ok()??;
+    if !elastic.keeps_sources(target).await.ok()? {
+        return None;
+    }
     let stored = elastic.sources(target, &[id], look::LIMIT).await.ok()?.pop()??;
-    let source = vectors.rounded(&stored.source, body);
-    let differs = || (!audit::is_same(&source, body)).then(|| audit::differing_fields(body, &source));
+    let differs = || (!audit::is_same(&stored.source, body)).then(|| audit::differing_fields(body, &stored.source));
     (stored.version == version).then(differs)
 }
 
@@ -177,12 +178,6 @@ fn in_index(index: String, has: &Has, want: Option<Want>) -> InIndex {
 }
 
 impl Explanation {
-    /// Takes off what is in the document, and leaves which of its fields differ.
-    pub fn hide_contents(&mut self) {
-        self.document = None;
-        self.indices.iter_mut().for_each(|index| index.fields.hide_values());
-    }
-
     /// Do all indices agree with Postgres?
     pub fn is_in_step(&self) -> bool {
         let agree = |index: &InIndex| {
@@ -282,8 +277,7 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
-    /// What it comes to, and what to do.
-    pub(crate) fn in_a_sentence(&self) -> String {
+    fn in_a_sentence(&self) -> String {
         let by_hand = || format!("catchword reindex {} --ids {} --hidden", self.collection, shell_word(&self.key));
         let unknown = self.indices.iter().any(|index| index.unknown.is_some());
         match (self.is_in_step(), self.jobs.is_empty()) {
@@ -316,8 +310,7 @@ fn times(n: i32) -> String {
     if n == 1 { "once".into() } else { format!("{n} times") }
 }
 
-/// What a verdict means: the word, and a sentence behind it.
-pub(crate) fn meaning(verdict: &str) -> &'static str {
+fn meaning(verdict: &str) -> &'static str {
     match verdict {
         "current" => "current: both sides agree",
         "gone" => "gone: both sides agree that there is nothing",

@@ -34,7 +34,6 @@ mod outage;
 mod plans;
 mod quick;
 mod reindex;
-mod serve;
 mod tenants;
 mod transaction;
 mod wal;
@@ -95,7 +94,6 @@ async fn run(scale: Scale, only: Option<Vec<u8>>) -> anyhow::Result<()> {
         18 quick,
         19 tenants,
         20 outage,
-        21 serve,
     }
     bench.close().await?;
     if scale != Scale::Smoke {

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{Cause, Counts, Fields, Kind, remedy};
-use crate::printable::{Line, Tone, printable, write_plain};
+use crate::printable::printable;
 
 /// Characters of a key that are shown; the JSON has all of them.
 const SHOWN: usize = 80;
@@ -108,68 +108,61 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_plain(f, self.lines())
-    }
-}
-
-impl Report {
-    /// All of it, line by line.
-    pub(crate) fn lines(&self) -> Vec<Line> {
-        let plain = |text: String| (Tone::Plain, text);
-        let mut lines = vec![plain(self.collection.clone())];
-        lines.push(plain(format!("  compared  {} keys and documents, with {}", self.looked, self.indices.join(", "))));
-        // what is scheduled for repair needs nobody
-        let differs = if self.repair { Tone::Note } else { Tone::Wrong };
+        writeln!(f, "{}", self.collection)?;
+        writeln!(f, "  compared  {} keys and documents, with {}", self.looked, self.indices.join(", "))?;
         for kind in Kind::ALL {
             let count = self.differences.get(kind.name()).copied().unwrap_or(0);
             if count > 0 {
-                lines.push((differs, format!("  {:<9} {count}: {}", kind.name(), kind.means())));
+                writeln!(f, "  {:<9} {count}: {}", kind.name(), kind.means())?;
                 for example in self.examples.iter().filter(|example| example.kind == kind).take(3) {
                     let (key, index) = (quoted(&example.key), &example.index);
-                    lines.push(plain(format!("            {key}: Postgres {}, {index} {}", example.postgres, example.elasticsearch)));
-                    lines.extend(example.fields.lines().into_iter().map(|line| plain(format!("              {line}"))));
+                    writeln!(f, "            {key}: Postgres {}, {index} {}", example.postgres, example.elasticsearch)?;
+                    for line in example.fields.lines() {
+                        writeln!(f, "              {line}")?;
+                    }
                 }
             }
         }
         if self.pending > 0 {
             let held = self.paused.is_some() || self.blocked.is_some();
             let looked_at = if held { "" } else { ", and will look at it" };
-            lines.push(plain(format!("  pending   {}: a job is open for each{looked_at}", self.pending)));
+            writeln!(f, "  pending   {}: a job is open for each{looked_at}", self.pending)?;
         }
         if self.left > 0 {
-            let says = format!("  left      {}: of schemas that came or went; the audit that migrate asked for schedules them", self.left);
-            lines.push(plain(says));
+            writeln!(f, "  left      {}: of schemas that came or went; the audit that migrate asked for schedules them", self.left)?;
         }
         if self.unknown > 0 {
-            lines.push((Tone::Note, format!("  unknown   {}: neither side could be asked about these", self.unknown)));
+            writeln!(f, "  unknown   {}: neither side could be asked about these", self.unknown)?;
         }
         for (word, why) in [("paused", &self.paused), ("blocked", &self.blocked)] {
-            lines.extend(why.as_ref().map(|why| (Tone::Note, format!("  {word:<9} {}", printable(why)))));
+            if let Some(why) = why {
+                writeln!(f, "  {word:<9} {}", printable(why))?;
+            }
         }
         match (self.differ(), self.untold()) {
-            (0, None) => lines.push((Tone::Well, "  in step".into())),
-            (0, Some(why)) => lines.push((Tone::Wrong, format!("  could not tell: {why}"))),
-            _ => lines.extend(self.what_to_do()),
+            (0, None) => writeln!(f, "  in step"),
+            (0, Some(why)) => writeln!(f, "  could not tell: {why}"),
+            _ => self.say_what_to_do(f),
         }
-        lines
     }
+}
 
-    fn what_to_do(&self) -> Vec<Line> {
+impl Report {
+    fn say_what_to_do(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report { collection, differences, scheduled, .. } = self;
-        let mut lines = vec![match (remedy::repairable(differences), self.repair) {
-            (0, _) => (Tone::Wrong, "  not in step; no repair can help".into()),
-            (_, true) => (Tone::Note, format!("  not in step; {scheduled} scheduled for repair, watch them: catchword status")),
-            (_, false) => (Tone::Wrong, format!("  not in step; repair it: {}", remedy::repair(collection, differences))),
-        }];
+        match (remedy::repairable(differences), self.repair) {
+            (0, _) => writeln!(f, "  not in step; no repair can help")?,
+            (_, true) => writeln!(f, "  not in step; {scheduled} scheduled for repair, watch them: catchword status")?,
+            (_, false) => writeln!(f, "  not in step; repair it: {}", remedy::repair(collection, differences))?,
+        }
         for (n, cause) in self.likely_causes.iter().enumerate() {
             let word = if n == 0 { "other content under equal numbers; likely cause" } else { "or" };
-            lines.push((Tone::Plain, format!("  {word}: {}; {}", printable(&cause.what), cause.remedy)));
+            writeln!(f, "  {word}: {}; {}", printable(&cause.what), cause.remedy)?;
         }
         match remedy::given_up(differences) {
-            0 => {}
-            dead => lines.push((Tone::Wrong, format!("  {dead} given up; {}", remedy::correct(collection)))),
+            0 => Ok(()),
+            dead => writeln!(f, "  {dead} given up; {}", remedy::correct(collection)),
         }
-        lines
     }
 }
 

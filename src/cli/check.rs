@@ -1,8 +1,7 @@
 //! `catchword check`
 
 use super::args::{Args, Check};
-use super::paint::say_lines;
-use super::{End, print_json};
+use super::{End, print_json, say};
 use crate::check::Level;
 
 pub(super) async fn run(args: &Args, options: &Check) -> anyhow::Result<End> {
@@ -10,7 +9,7 @@ pub(super) async fn run(args: &Args, options: &Check) -> anyhow::Result<End> {
     if options.json {
         print_json(&report)?;
     } else if !(options.quiet && matches!(report.level, Level::Well | Level::Warning)) {
-        say_lines(&report.lines())?;
+        say(&report)?;
     }
     Ok(match report.level {
         Level::Well | Level::Warning => End::Done,

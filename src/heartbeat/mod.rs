@@ -35,17 +35,6 @@ impl WorkerRow {
     pub fn is_alive(&self) -> bool {
         self.seen_seconds_ago < ABSENT_SECONDS
     }
-
-    /// Takes off what is about other collections than these. What its last tick failed of may name any.
-    pub(crate) fn only(&mut self, seen: &[String]) {
-        if self.collections.iter().any(|name| !seen.contains(name)) {
-            self.trouble = self.trouble.take().map(|_| "its last tick failed".into());
-        }
-        self.collections.retain(|name| seen.contains(name));
-        if let Some(blocked) = self.blocked.as_object_mut() {
-            blocked.retain(|name, _| seen.contains(name));
-        }
-    }
 }
 
 /// The workers seen in the last day, the newest first.

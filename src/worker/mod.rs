@@ -1,11 +1,9 @@
 //! The loop: wakes at each tick and runs passes until nothing moves, and does the upkeep beside it. Any number of workers may run side by side.
 
 mod canary;
-mod feeder;
 mod keeper;
 mod question;
 mod tick;
-mod unseen;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,10 +25,8 @@ use crate::outcome::Outcome;
 use crate::sync::{Trial, pass};
 use crate::upkeep::Upkeep;
 use crate::{Error, metrics};
-use feeder::Feeder;
 use keeper::Keeper;
 use tick::{Sign, Ticked};
-pub(crate) use unseen::tell_what_is_unseen;
 
 /// How often a waiting worker shows itself, where ticks are rarer.
 const HEARTBEAT: Duration = Duration::from_secs(65);
@@ -57,8 +53,6 @@ pub struct Worker {
     kept: Arc<Kept>,
     canary: Arc<tokio::sync::Mutex<Canary>>,
     life: Arc<Mutex<Life>>,
-    /// A tick saw a reindex that is open.
-    reindexing: Arc<Notify>,
 }
 
 /// When the canary was last stirred, and what went wrong.
@@ -71,10 +65,6 @@ struct Canary {
 /// What the health checks ask for.
 struct Life {
     round: Instant,
-    /// When it last looked around.
-    looked_around: Option<Instant>,
-    /// Collections that got jobs of a reindex since the loop last took them.
-    fed: BTreeSet<String>,
     /// A pass has succeeded since the last sign of life.
     passed: bool,
     /// The last sign of life.
@@ -94,8 +84,6 @@ impl Worker {
         let collections = all.filter(|name| collections.is_empty() || collections.contains(name)).map(str::to_owned).collect();
         let life = Life {
             round: Instant::now(),
-            looked_around: None,
-            fed: BTreeSet::new(),
             passed: false,
             shown: None,
             trouble: Some(NO_TICK.into()),
@@ -111,7 +99,6 @@ impl Worker {
             kept: Arc::default(),
             canary: Arc::default(),
             life: Arc::new(Mutex::new(life)),
-            reindexing: Arc::default(),
         }
     }
 
@@ -121,16 +108,14 @@ impl Worker {
         let wake = Arc::new(Notify::new());
         wake.notify_one();
         let mut clock = self.clock(wake.clone()).await?;
-        let fed = Arc::new(Notify::new());
-        let _beside = self.keep_up(&stop, &fed);
+        let _upkeep = self.keep_up(&stop);
         let mut keeper = JoinSet::new();
         keeper.spawn(Keeper::new(self.clone(), wake.clone()).run(stop.clone()));
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                () = wake.notified() => self.life().fed.clear(),
-                () = fed.notified() => {}
+                () = wake.notified() => {}
                 // to wait for a tick is not to be stuck, however long it is
                 () = tokio::time::sleep(HEARTBEAT) => {
                     self.alive();
@@ -165,12 +150,11 @@ impl Worker {
         Ok(())
     }
 
-    /// What goes on beside the loop: sentinels, audits, the sweep, the next pieces of reindexes. It ends with the loop, however that ends.
-    fn keep_up(&self, stop: &CancellationToken, fed: &Arc<Notify>) -> JoinSet<()> {
+    /// What goes on beside the loop: sentinels, audits, the sweep. It ends with the loop, however that ends.
+    fn keep_up(&self, stop: &CancellationToken) -> JoinSet<()> {
         let names: Vec<&str> = self.collections.iter().map(String::as_str).collect();
         let mut upkeep = JoinSet::new();
         upkeep.spawn(Upkeep::new(self.context.clone(), &names).run(stop.clone()));
-        upkeep.spawn(Feeder::new(self.clone(), fed.clone()).run(stop.clone()));
         upkeep
     }
 
@@ -186,14 +170,10 @@ impl Worker {
     }
 
     /// Passes until nothing moves. A queue that never ends does not keep it from looking around: pauses, triggers and targets are read
-    /// again, and blocked collections tried again. Where nothing is due, the look is all. What a reindex has just scheduled is worked on
-    /// without one, if the last is not long ago.
+    /// again, and blocked collections tried again. Where nothing is due, the look is all.
     async fn tick(&self, stop: &CancellationToken) -> Result<(), Error> {
         let all: Vec<&str> = self.collections.iter().map(String::as_str).collect();
-        let fed = std::mem::take(&mut self.life().fed);
-        let fed: Vec<&str> = fed.iter().map(String::as_str).collect();
-        let (mut names, mut looked_around): (&[&str], Option<Instant>) =
-            if fed.is_empty() { (&all, None) } else { (&fed, self.life().looked_around) };
+        let (mut names, mut looked_around): (&[&str], Option<Instant>) = (&all, None);
         while !stop.is_cancelled() {
             let mut trial = Trial::Over;
             if looked_around.is_none_or(|at| at.elapsed() > LOOK_AROUND) {
@@ -209,7 +189,6 @@ impl Worker {
                     }
                 };
                 looked_around = Some(Instant::now());
-                self.life().looked_around = looked_around;
                 trial = Trial::Allowed;
             }
             let outcome = pass(&self.context, &self.name, names, trial, stop).await?;
@@ -230,10 +209,7 @@ impl Worker {
     /// True: something may be due.
     async fn look_around(&self) -> Result<bool, Error> {
         let sign = self.sign();
-        let Ticked { due, standing_still, reindexing } = tick::begin_tick(&self.context, &self.kept, &sign).await?;
-        if reindexing {
-            self.reindexing.notify_one();
-        }
+        let Ticked { due, standing_still } = tick::begin_tick(&self.context, &self.kept, &sign).await?;
         let now = Instant::now();
         let since = |seconds: f64| now.checked_sub(Duration::try_from_secs_f64(seconds).unwrap_or_default()).unwrap_or(now);
         self.life().still = standing_still.into_iter().map(|(name, still)| (name, (since(still.seconds), still.why))).collect();

@@ -39,8 +39,6 @@ pub(super) struct Ticked {
     pub due: bool,
     /// Collections with due jobs of which none has moved for a while.
     pub standing_still: BTreeMap<String, Standstill>,
-    /// A reindex is open: its next piece is to be scheduled, or its end to be noted.
-    pub reindexing: bool,
 }
 
 /// For how long nothing has moved, and why if somebody knows.
@@ -81,7 +79,7 @@ pub(super) async fn begin_tick(context: &Context, kept: &Kept, sign: &Sign) -> R
         jobs => tracing::warn!(jobs, "{jobs} jobs were dated in the future, because Postgres' clock was ahead; they are due now"),
     }
     let standing_still = first.try_get::<Option<Json<_>>, _>("standing_still")?.map(|Json(still)| still).unwrap_or_default();
-    Ok(Ticked { due: !first.try_get::<Vec<String>, _>("due")?.is_empty(), standing_still, reindexing: first.try_get("reindexing")? })
+    Ok(Ticked { due: !first.try_get::<Vec<String>, _>("due")?.is_empty(), standing_still })
 }
 
 /// New partitions get their triggers, and an audit looks for rows that came or went with one. One that is busy is met again at the next

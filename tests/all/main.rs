@@ -8,7 +8,6 @@ mod common;
 
 mod attach;
 mod audit;
-mod console;
 mod direct;
 mod faults;
 mod h;
@@ -18,7 +17,5 @@ mod rebuild;
 mod reindex;
 mod related;
 mod repo;
-mod serve;
-mod servers;
 mod tables;
 mod wait;

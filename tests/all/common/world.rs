@@ -183,11 +183,6 @@ impl World {
         sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_all(&self.pool).await.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
-    /// The version of the server: 14 to 18.
-    pub async fn postgres(&self) -> i32 {
-        self.one("select current_setting('server_version_num')::integer / 10000").await
-    }
-
     /// Inserts an annotation by plain SQL; returns its key.
     pub async fn annotate(&self, user: &str, text: &str) -> String {
         let id: Uuid = sqlx::query_scalar(

@@ -79,7 +79,6 @@ async fn every_fix_runs_under_the_role_that_its_runbook_names() {
     let mut application = PgConnection::connect(&roles.url("application")).await.unwrap();
     sqlx::raw_sql(INSERT).execute(&mut application).await.unwrap();
     let worker = launch(world.binary().env("DATABASE_URL", roles.url("worker"))).await;
-    let reindex: i64 = world.one("select catchword.reindex_start('annotation', 'user', 'acct:a', p_rate => 1)").await;
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (page, text) in pages() {
         let Some((_, fix)) = text.split_once("\n## Fix\n") else { continue };
@@ -93,7 +92,6 @@ async fn every_fix_runs_under_the_role_that_its_runbook_names() {
             let mut session = PgConnection::connect(&roles.url("application")).await.unwrap();
             let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut session).await.unwrap();
             let filled = line.replace("PID", &pid.to_string()).replace("VIEW", "annotation_document");
-            let filled = if filled.starts_with("catchword reindex ") { filled.replace(" ID", &format!(" {reindex}")) } else { filled };
             let url = if role == "superuser" { world.database_url.clone() } else { roles.url(role) };
             if filled.starts_with("catchword worker") {
                 let mut started = launch(world.binary().env("DATABASE_URL", url)).await;

@@ -1,1 +1,0 @@
-select catchword.look_again($1, $2, $3) as scheduled, now() as since

@@ -1,1 +1,0 @@
-select fed, scheduled, next_seconds, limited from catchword.feed_reindexes($1, $2)

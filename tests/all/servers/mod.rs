@@ -1,5 +1,0 @@
-//! Other servers than one Postgres with a superuser and nothing in between.
-
-mod hosts;
-mod managed;
-mod poolers;
