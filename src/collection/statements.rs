@@ -122,8 +122,8 @@ pub fn begin_saying(delay: Option<Duration>, traceparent: Option<&str>, tag: Opt
     AssertSqlSafe(settings.into_iter().flatten().fold("begin isolation level read committed".to_owned(), |begin, set| begin + "; " + &set))
 }
 
-/// Sets what the trigger reads, until the end of the transaction. Digits and hyphens go as they are, by a statement that needs no plan: that
-/// is half the price. What the caller chose goes as hexadecimal digits, so that it is never read as SQL.
+/// Sets what the trigger reads, until the end of the transaction. Digits and hyphens go as they are, by a statement that needs no plan.
+/// What the caller chose goes as hexadecimal digits, so that it is never read as SQL.
 fn set_locally(name: &str, value: &str) -> String {
     if value.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-') {
         return format!("set local catchword.{name} = '{value}'");
