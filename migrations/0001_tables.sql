@@ -114,7 +114,8 @@ create table catchword.job (
   traceparent  text,
   cursor       text,
   unanswered   integer,
-  lane         smallint
+  lane         smallint,
+  reindex      bigint
 ) with (
   -- The table lives by insert and delete: it is vacuumed after about two batches, at full speed, whatever its size.
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
@@ -145,6 +146,9 @@ comment on column catchword.job.unanswered
 comment on column catchword.job.lane
   is 'live jobs of a collection with fair_by: a number from 0 to 63 made from the tenant; a claim takes from all lanes '
      'in turn';
+comment on column catchword.job.reindex
+  is 'the reindex that scheduled it; negative: it stays when that is cancelled, because it came back from a dead '
+     'letter, which may have been that of a write, or is the memory of a number that was drawn';
 
 -- The only index a claim walks. A claim names one collection, so a paused one costs the others nothing.
 create index job_walk on catchword.job (collection, priority, enqueued_at, id);
@@ -152,6 +156,8 @@ create index job_walk on catchword.job (collection, priority, enqueued_at, id);
 create index job_lane on catchword.job (collection, priority, lane, enqueued_at, id) where lane is not null;
 -- Touches are few and are expanded before the walk. Index jobs pay nothing for a partial index that they are not in.
 create index job_touch on catchword.job (collection, enqueued_at, id) where name = 'touch';
+-- How many jobs of a reindex are open. Writes pay nothing for it.
+create index job_reindex on catchword.job (reindex) where reindex is not null;
 
 create table catchword.dead_job (
   id           bigint primary key,
@@ -170,7 +176,8 @@ create table catchword.dead_job (
   died_at      timestamptz not null default now(),
   reason       text not null constraint dead_job_reason_is_known
                check (reason in ('refused', 'unbuildable', 'too_large', 'bad_key', 'expired', 'ahead', 'unanswered',
-                                 'by_hand'))
+                                 'by_hand')),
+  reindex      bigint
 );
 comment on table  catchword.dead_job is 'jobs that were given up: the dead letters';
 comment on column catchword.dead_job.id is 'the id of the job it was';
@@ -189,12 +196,14 @@ comment on column catchword.dead_job.cursor is 'as in job';
 comment on column catchword.dead_job.died_at is 'when it was buried';
 comment on column catchword.dead_job.reason
   is 'why: refused, unbuildable, too_large, bad_key, expired, ahead, unanswered, by_hand';
+comment on column catchword.dead_job.reindex is 'the reindex that scheduled it';
 -- The dead letters of a key are deleted when it settles later. A hash, because a key that is too long for
 -- Elasticsearch is buried too, and a btree entry of collection and key would be too long for a key that just fitted
 -- into its own table's index.
 create index dead_job_key on catchword.dead_job using hash (key);
 -- The dead letters of a collection are counted at every scrape.
 create index dead_job_collection on catchword.dead_job (collection);
+create index dead_job_reindex on catchword.dead_job (reindex) where reindex is not null;
 
 -- What is known of a key beside its row. Rows are only added in an application's transaction, never changed: so
 -- whatever its isolation level, no write of it can fail here, or wait; for the same reason there is no check on it.
@@ -334,7 +343,7 @@ comment on function catchword.has_column is 'does a table or a view have this co
 
 -- A plain table is its own only leaf: the leaves are what holds rows.
 create function catchword.tree(p_source regclass) returns table (relation oid, leaf boolean)
-language sql stable set search_path = pg_catalog, pg_temp as $$
+language sql stable rows 10 set search_path = pg_catalog, pg_temp as $$
   with recursive tree (relation, kind) as (
     select c.oid, c.relkind from pg_class c where c.oid = p_source
     union all
@@ -369,7 +378,7 @@ comment on function catchword.rows_in is 'SQL for where the rows of a table are 
 
 -- Every function of ours has a path of its own, so that nothing which somebody planted in a schema of the caller's
 -- path runs in it. The names of your tables and views are looked up by the caller's path, and this is the one place
--- that does it. A session of catchword keeps that path in `catchword.path` (src/session.sql); the default is read
+-- that does it. A session of catchword keeps that path in `catchword.path` (session.sql); the default is read
 -- before the function's own path is set.
 create function catchword.named(
   p_name text,
@@ -580,7 +589,7 @@ comment on function catchword.key_names is 'what the names in the templates stan
 -- Whoever reads or checks tables does so member by member, in the order of their schemas. One whose schema was dropped
 -- or has another name now is none any more: the next tick forgets it (`note_partitions`).
 create function catchword.members(p_collection text) returns setof catchword.collection
-language sql stable set search_path = pg_catalog, pg_temp as $$
+language sql stable rows 10 set search_path = pg_catalog, pg_temp as $$
   select c.* from catchword.collection c where c.name = p_collection and c.schemas is null
   union all
   (select m.* from catchword.collection m

@@ -61,6 +61,9 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
          from pg_attribute a
          join pg_attrdef e on e.adrelid = a.attrelid and e.adnum = a.attnum
          join pg_depend d on d.classid = 'pg_attrdef'::regclass and d.objid = e.oid
+                          -- before 15 the column itself depends on what it is generated from
+                          or d.classid = 'pg_class'::regclass and d.objid = a.attrelid and d.objsubid = a.attnum
+                             and d.refclassid in ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_operator'::regclass)
         where b.class = 'pg_class'::regclass and b.part > 0 and a.attrelid = b.object and a.attnum = b.part
           and a.attgenerated <> ''
        union all
@@ -81,6 +84,17 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.below is 'everything that a view is made of: class, object and column as in pg_depend';
 
+-- How the catalogs store an expression or a query. Before 17 they also store where each part of it stood in the text of
+-- the statement, and before 16 the oid of the view itself: neither is part of what it says.
+create function catchword.what_it_says(p_tree text, p_view oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select case when current_setting('server_version_num')::integer >= 170000 then p_tree
+              else regexp_replace(replace(p_tree, format(':relid %s ', p_view), ':relid 0 '),
+                                  ':(location|stmt_location|stmt_len) -?[0-9]+', '', 'g') end
+$$;
+comment on function catchword.what_it_says
+  is 'a query or an expression as the catalogs store it, without where it stood in a text';
+
 -- A view is what all of that says, as the catalogs store it: to write it out as SQL, Postgres would lock the tables,
 -- and somebody who holds one of them would stop the tick for every collection. Labels of enums follow in plain text:
 -- one more changes no document, another name for one does.
@@ -88,13 +102,14 @@ create function catchword.view_facts(p_view text, out digest text, out reads oid
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   with below as materialized (select class, object, part from catchword.below(p_view)),
   parts (definition) as (
-    select c.oid::regclass || ' ' || (select string_agg(r.ev_action::text, ';' order by r.rulename)
+    select c.oid::regclass || ' ' || (select string_agg(catchword.what_it_says(r.ev_action::text, c.oid), ';'
+                                                        order by r.rulename)
                                         from pg_rewrite r where r.ev_class = c.oid)
       from below b join pg_class c on c.oid = b.object
      where b.class = 'pg_class'::regclass and b.part = 0 and c.relkind in ('v', 'm')
     union all
     select concat_ws(' ', p.oid::regprocedure, p.prolang, p.provolatile, p.prosecdef, p.proconfig, p.prosrc,
-                     p.prosqlbody::text)
+                     catchword.what_it_says(p.prosqlbody::text, 0))
       from below b join pg_proc p on p.oid = b.object where b.class = 'pg_proc'::regclass and p.prokind <> 'a'
     union all
     select p.oid::regprocedure || ' '
@@ -103,7 +118,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
      where b.class = 'pg_proc'::regclass
     union all
     select concat_ws(' ', c.oid::regclass || '.' || a.attname, format_type(a.atttypid, a.atttypmod),
-                     a.attcollation::regcollation, a.attgenerated, e.adbin::text)
+                     a.attcollation::regcollation, a.attgenerated, catchword.what_it_says(e.adbin::text, 0))
       from below b
       join pg_class c on c.oid = b.object and c.relkind not in ('v', 'm')
       join pg_attribute a on a.attrelid = c.oid and a.attnum = b.part and b.part > 0

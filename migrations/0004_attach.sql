@@ -979,6 +979,9 @@ begin
   delete from catchword.record where collection = p_collection;
   delete from catchword.document_id where collection = p_collection;
   delete from catchword.pause where collection = p_collection;
+  delete from catchword.freshness where collection = p_collection;
+  delete from catchword.history where collection = p_collection;
+  delete from catchword.history_mark where collection = p_collection;
   delete from catchword.collection where name = p_collection;
   insert into catchword.journal (what, collection, detail)
   values ('detach', p_collection, coalesce(col.source::text, col.definition));
@@ -997,13 +1000,14 @@ begin
   return 'detached' || coalesce(stays, case when gone then '; its table was gone' end, '');
 end $$;
 comment on function catchword.detach
-  is 'undoes attach: triggers, jobs, dead letters, records and, if nothing uses it, the column';
+  is 'undoes attach: triggers, jobs, dead letters, records, history and, if nothing uses it, the column';
 
--- Whether everything that a collection rests on is still there. No row: all is well. Its parts come first.
+-- Whether everything that a collection rests on is still there. No row: all is well. Its parts come first. `rows 1`:
+-- where a function promises a thousand rows, as it does without a word, Postgres reads the whole catalog to join them.
 
 -- `type` is pg_trigger.tgtype: row 1, before 2, insert 4, delete 8, update 16, truncate 32.
 create function catchword.trigger_problems(p_collection text) returns table (problem text, member text)
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+language sql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
   with wanted as (
     select c.name as member, c.source::oid as relation, catchword.trigger_name(c.name, t.what) as name, t.type,
            format('catchword.%I', c.name || '_' || t.what) as function
@@ -1051,7 +1055,7 @@ $$;
 comment on function catchword.trigger_problems is 'what is wrong with the triggers of a collection';
 
 create function catchword.column_problems(p_collection text) returns table (problem text, member text)
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+language sql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
   -- the triggers name the key's columns, so every write of the application fails until they are made again
   select case when a.attname is null
               then format('the key %s.%I is missing, and writes fail; correct key = "…"', c.source, k.name)
@@ -1111,7 +1115,7 @@ comment on function catchword.column_problems is 'what is wrong with the columns
 -- What became of a table after it was attached: statements that name another one write into it, and its triggers do
 -- not fire.
 create function catchword.table_problems(p_collection text) returns table (problem text, member text)
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+language sql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
   select case when r.relispartition
               then format('%1$s is a partition now: what is written through %2$s leaves no jobs; '
                           'run "alter table %2$s detach partition %1$s"', r.oid::regclass, above.name)
@@ -1162,7 +1166,7 @@ comment on function catchword.table_problems is 'what is wrong with the tables o
 
 -- The triggers' functions act with the rights of their owner.
 create function catchword.right_problems(p_collection text) returns table (problem text, member text)
-language sql stable set search_path = pg_catalog, pg_temp as $$
+language sql stable rows 1 set search_path = pg_catalog, pg_temp as $$
   select format('the role %s, whose functions the triggers run, may not %s %s, and writes fail; '
                 'run first: grant %2$s on %3$s to %1$s',
                 quote_ident(pg_get_userbyid(p.proowner)), needed.privilege, needed.object), c.name
@@ -1183,7 +1187,7 @@ $$;
 comment on function catchword.right_problems is 'which rights the owner of a collection''s triggers lacks';
 
 create function catchword.broken_triggers(p_collection text) returns table (problem text, member text)
-language sql stable set search_path = pg_catalog, pg_temp as $$
+language sql stable rows 1 set search_path = pg_catalog, pg_temp as $$
   select problem, member from catchword.trigger_problems(p_collection)
   union all
   select problem, member from catchword.column_problems(p_collection)

@@ -28,7 +28,9 @@ comment on function catchword.retry_at is 'when a job is due again that is refus
 -- The first enqueued_at of a bulk: among what is due and was never refused, so that bulks of one priority interleave
 -- one by one.
 create function catchword.bulk_base(p_collection text, p_priority integer) returns timestamptz
-language sql stable set search_path = pg_catalog, pg_temp as $$
+language sql stable set search_path = pg_catalog, pg_temp
+-- it is asked for each chunk of a reindex, and must not sort what another has just scheduled
+set enable_sort = off set enable_seqscan = off as $$
   select coalesce(
     (select least(enqueued_at, now()) from catchword.job
       where collection = p_collection and priority = p_priority and name = 'index'

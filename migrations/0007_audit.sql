@@ -27,7 +27,8 @@ create table catchword.audit (
   scheduled     bigint not null default 0,
   base          timestamptz not null default now(),
   seen_at       timestamptz not null default now(),
-  finished_at   timestamptz
+  finished_at   timestamptz,
+  stopped_at    timestamptz
 );
 comment on table  catchword.audit is 'each audit: what it found, and how far it came';
 comment on column catchword.audit.id is 'names it on the command line';
@@ -40,7 +41,7 @@ comment on column catchword.audit.since is 'only rows of the period since then';
 comment on column catchword.audit.sample is 'the share of keys that is looked at';
 comment on column catchword.audit.content_share
   is 'if documents are not all compared: the share of keys whose documents are, others each time';
-comment on column catchword.audit.reason is 'why: operator, schedule, rebuild, …';
+comment on column catchword.audit.reason is 'why: operator, schedule, asked, rebuild, …';
 comment on column catchword.audit.asked_at is 'when it was asked for; what it verifies is what was committed before';
 comment on column catchword.audit.asked_by is 'by whom';
 comment on column catchword.audit.stage
@@ -56,6 +57,7 @@ comment on column catchword.audit.scheduled is 'how many keys were scheduled for
 comment on column catchword.audit.base is 'enqueued_at of its first job, so that bulks interleave';
 comment on column catchword.audit.seen_at is 'its last heartbeat';
 comment on column catchword.audit.finished_at is 'when it came to its end';
+comment on column catchword.audit.stopped_at is 'when an operator stopped it: whoever runs it ends at its next page';
 create index audit_of_collection on catchword.audit (collection, id);
 
 -- Results of 90 days are kept, and the last whole one of each collection, however old. What was asked of an index that
@@ -100,7 +102,7 @@ begin
     from catchword.audit a
     join catchword.collection c on c.name = a.collection and a.targets @> c.targets and a.targets <@ c.targets
    where a.collection = p_collection and a.whole and a.repair and a.content >= p_content
-     and a.finished_at is null and a.looked = 0 and a.reason not in ('operator', 'rebuild')
+     and a.finished_at is null and a.stopped_at is null and a.looked = 0 and a.reason not in ('operator', 'rebuild')
    order by a.id limit 1;
   if not found then
     -- the one of each day looks into some documents too: a hundredth, and 1,000 at least, which is most of them where

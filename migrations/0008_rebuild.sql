@@ -68,10 +68,10 @@ language sql set search_path = pg_catalog, pg_temp as $$
   with letters as (
     delete from catchword.dead_job
      where collection = p_collection and name = 'index' and died_at >= p_since and reason in ('refused', 'too_large')
-    returning collection, key, priority, tag, traceparent),
+    returning collection, key, priority, tag, traceparent, reindex),
   scheduled as (
-    insert into catchword.job (collection, key, priority, tag, traceparent)
-    select collection, key, priority, tag, traceparent from letters returning id)
+    insert into catchword.job (collection, key, priority, tag, traceparent, reindex)
+    select collection, key, priority, tag, traceparent, -reindex from letters returning id)
   select count(*) from scheduled
 $$;
 comment on function catchword.replay_refused is 'schedules again what was refused since a rebuild began';
@@ -105,8 +105,11 @@ begin
     update catchword.collection set targets = targets[1:1] where name = r.collection;
   elsif p_to = 'abort' then
     update catchword.collection set targets = array[r.old_index] where name = r.collection;
-    update catchword.reindex set finished_at = now()
-     where collection = r.collection and tag = 'reindex.rebuild.' || r.id and finished_at is null;
+    -- one that writes everything again goes on: the documents of the index that stays count as old, too
+    perform catchword.end_reindex(f)
+       from catchword.reindex f
+      where f.collection = r.collection and f.tag = 'reindex.rebuild.' || r.id and f.ended_at is null
+        and not f.rewrite;
   end if;
   if p_to in ('drop', 'abort') then
     replayed := catchword.replay_refused(r.collection, r.started_at);

@@ -24,7 +24,7 @@ comment on column catchword.installation.database_oid
   is 'of the database, as last seen; a copy has another, and so has a database that was put back';
 comment on column catchword.installation.relation_oid
   is 'of this table, as last seen; it changes when a dump is put back into the same database';
-comment on column catchword.installation.system_identifier is 'of the server, as last seen';
+comment on column catchword.installation.system_identifier is 'of the server, as last seen; null: it may not be seen';
 comment on column catchword.installation.timeline
   is 'of the server, as last seen; it changes with a failover or a restore';
 comment on column catchword.installation.started_at
@@ -56,6 +56,25 @@ end $$;
 comment on function catchword.raise_revision
   is 'lifts the sequence above a version seen in Elasticsearch; false: too high to be true';
 
+-- A managed service may keep the server's identity to itself. What cannot be seen is null, and is no difference; doctor
+-- tells. It is looked at in steps, because a statement that names a function without the right to it fails as a whole.
+create function catchword.which_server(out system_identifier bigint, out timeline integer)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if has_function_privilege('pg_catalog.pg_control_system()', 'execute') then
+    system_identifier := (select c.system_identifier from pg_control_system() as c);
+  end if;
+  if has_function_privilege('pg_catalog.pg_walfile_name(pg_lsn)', 'execute')
+     and has_function_privilege('pg_catalog.pg_current_wal_lsn()', 'execute') then
+    timeline := ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer;
+  end if;
+-- a server without files of its log, such as one whose storage is a service
+exception when feature_not_supported or object_not_in_prerequisite_state then
+  null;
+end $$;
+comment on function catchword.which_server
+  is 'the identity of the server and its timeline; null: this may not be seen';
+
 -- A database is known by its oid on the server. Put back from a copy or a dump it has another, and its own one, the
 -- remembered, is gone: its numbers will be given again. If that one is still there, this database is a copy, and the
 -- indices are the other's.
@@ -65,7 +84,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     from catchword.installation i
     join pg_database mine on mine.datname = current_database() and mine.oid <> i.database_oid
     join pg_database original on original.oid = i.database_oid
-   where i.system_identifier is null or i.system_identifier = (select system_identifier from pg_control_system())
+   where coalesce(i.system_identifier = (catchword.which_server()).system_identifier, true)
 $$;
 comment on function catchword.copy_of is 'the database on this server that this one is a copy of; null: it is no copy';
 
@@ -78,9 +97,9 @@ comment on function catchword.copy_of is 'the database on this server that this 
 create function catchword.note_server() returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  current_system bigint := (select system_identifier from pg_control_system());
+  current_system bigint;
   current_database_oid oid := (select oid from pg_database where datname = current_database());
-  current_timeline integer := ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer;
+  current_timeline integer;
   before catchword.installation;
   current bigint;
   why text;
@@ -90,11 +109,11 @@ begin
   if catchword.copy_of() is not null then
     return false;
   end if;
+  select w.system_identifier, w.timeline into current_system, current_timeline from catchword.which_server() as w;
   select * into before from catchword.installation for update;
   perform from catchword.turn where what = 'revision' for update;
   select last_value into current from catchword.revision;
-  if (before.system_identifier, before.timeline) is distinct from (current_system, current_timeline)
-     and before.system_identifier is not null then
+  if before.system_identifier <> current_system or before.timeline <> current_timeline then
     switched := true;
     why := format('another server or timeline: %s/%s, was %s/%s',
                   current_system, current_timeline, before.system_identifier, before.timeline);
@@ -126,7 +145,8 @@ begin
   end if;
   update catchword.installation
      set database_oid = current_database_oid, relation_oid = 'catchword.installation'::regclass, doubt = null,
-         system_identifier = current_system, timeline = current_timeline,
+         system_identifier = coalesce(current_system, before.system_identifier),
+         timeline = coalesce(current_timeline, before.timeline),
          started_at = pg_postmaster_start_time(), seen_at = now(),
          last_revision = (select last_value from catchword.revision);
   return switched;

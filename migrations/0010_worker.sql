@@ -11,7 +11,8 @@ create table catchword.worker (
   started_at  timestamptz not null default now(),
   seen_at     timestamptz not null default now(),
   passed_at   timestamptz,
-  trouble     text
+  trouble     text,
+  lane        text
 );
 comment on table  catchword.worker is 'one row per worker, renewed at each tick';
 comment on column catchword.worker.id is 'drawn when the worker starts';
@@ -24,6 +25,8 @@ comment on column catchword.worker.started_at is 'when it started';
 comment on column catchword.worker.seen_at is 'its last heartbeat';
 comment on column catchword.worker.passed_at is 'when a pass of it last succeeded';
 comment on column catchword.worker.trouble is 'what its last tick failed of; null: it did not';
+comment on column catchword.worker.lane
+  is 'why it cannot keep the quick lane; null: it keeps it, leaves it to another worker, or needs none';
 
 -- Whether work moves, whatever the cause: judged by progress, by a clock that no postponement moves. A tick that sees
 -- due jobs makes the row, or a batch of which everything failed; whoever settles, writes or buries deletes it. So a
@@ -41,22 +44,37 @@ comment on column catchword.standstill.since is 'when a tick first saw due jobs 
 comment on column catchword.standstill.why is 'what a worker knows of the reason';
 
 -- How fresh search was: the changes that the loop saw in Elasticsearch, by the minute, and how many of them later than
--- the objective says. `catchword check` judges burn rates from it without Prometheus. Counted by the statement that
--- settles, so it costs no round trip, and each session has a row of its own, so no batch waits for another's count.
+-- the objective says. `catchword check` judges burn rates from it without Prometheus. And what else batches did: the
+-- history adds it up (0012_history.sql). Counted by the statement that settles, so it costs no round trip, and each
+-- session has a row of its own, so no batch waits for another's count.
 create table catchword.freshness (
-  minute     timestamptz not null,
-  collection text not null,
-  session    integer not null,
-  changes    bigint not null constraint freshness_counts_something check (changes > 0),
-  slow       bigint not null constraint freshness_slow_are_some check (slow between 0 and changes),
+  minute      timestamptz not null,
+  collection  text not null,
+  session     integer not null,
+  changes     bigint not null,
+  slow        bigint not null constraint freshness_slow_are_some check (slow between 0 and changes),
+  settled     bigint not null default 0,
+  written     bigint not null default 0,
+  pushed_back bigint not null default 0,
+  buried      bigint not null default 0,
+  buckets     bigint[] not null default '{}',
+  constraint freshness_counts_something check (changes + settled + written + pushed_back + buried > 0),
   primary key (minute, collection, session)
 );
-comment on table  catchword.freshness is 'changes seen in Elasticsearch, by the minute; kept for two days';
-comment on column catchword.freshness.minute is 'the minute in which their jobs were settled';
-comment on column catchword.freshness.collection is 'whose changes';
-comment on column catchword.freshness.session is 'the process id of the session that settled them';
+comment on table  catchword.freshness
+  is 'what batches did, and how fresh the changes were that they saw in Elasticsearch, by the minute; kept for two '
+     'days';
+comment on column catchword.freshness.minute is 'the minute in which the batch began';
+comment on column catchword.freshness.collection is 'whose jobs';
+comment on column catchword.freshness.session is 'the process id of the session that worked on them';
 comment on column catchword.freshness.changes is 'live writes whose job was settled by a look; bulks do not count';
 comment on column catchword.freshness.slow is 'those among them that were seen over 300 seconds after the write';
+comment on column catchword.freshness.settled is 'jobs that were settled';
+comment on column catchword.freshness.written is 'documents and tombstones that Elasticsearch applied';
+comment on column catchword.freshness.pushed_back is 'jobs that were refused, to be tried again';
+comment on column catchword.freshness.buried is 'jobs that were given up';
+comment on column catchword.freshness.buckets
+  is 'of the changes, how many were seen within 0.01 * 2^(n/2) seconds, from n = 0; zeros at the end are left out';
 
 -- The canary: one row of catchword's own that workers change each minute and watch until search shows it. It is
 -- attached like any table, so it goes the whole way, and there is a signal of freshness where nobody writes.
@@ -103,7 +121,7 @@ $$;
 comment on function catchword.reader is 'the role that reads all rows, if it is a worker''s; null: it is a service''s';
 
 create function catchword.hidden_rows(p_collection text, p_reader oid) returns table (problem text, member text)
-language sql stable set search_path = pg_catalog, pg_temp as $$
+language sql stable rows 1 set search_path = pg_catalog, pg_temp as $$
   select hidden.problem, c.name
     from catchword.members(p_collection) c
     join pg_proc p on p.oid = to_regprocedure(format('catchword.%I()', c.name || '_deleted'))
@@ -300,11 +318,14 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
          coalesce(bool_or(m.partitions is distinct from catchword.partitions_of(m.name, m.source)), false)
     from catchword.members(p_collection) as m
    cross join lateral catchword.view_facts(m.view) as facts
-    -- asked once for all of them: a function is planned at each call
+    -- asked once for all of them: a function is planned at each call. A collection of one schema asks for itself.
     left join (select b.member, min(b.problem) as problem
-                 from (select b.member, b.problem from catchword.broken_triggers(p_collection) as b
-                       union all
-                       select s.member, s.problem from catchword.hidden_rows(p_collection, p_reader) as s) as b
+                 from catchword.collection w
+                cross join lateral (
+                  select b.member, b.problem from catchword.broken_triggers(w.name) as b
+                  union all
+                  select s.member, s.problem from catchword.hidden_rows(w.name, p_reader) as s) as b
+                where w.name = p_collection and w.schemas is not null
                 group by b.member) as wrong on wrong.member = m.name and m.schema is not null
 $$;
 comment on function catchword.attached_members
@@ -328,7 +349,8 @@ create function catchword.attached(
   view_changed boolean, rebuilding boolean, installation uuid, unwatched text[], unwatched_columns text[], copy_of text,
   was_broken boolean, search_alias text, repartitioned boolean, fair boolean
 )
-language sql stable set search_path = pg_catalog, pg_temp as $$
+-- its plans depend on no value, and to make them takes longer than to run them: one each is enough for a session
+language sql stable set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
   select c.name, case when c.schema is null then c.key_types else 'text'::text || c.key_types end, c.targets,
          c.period::text,
          its.members,
@@ -483,21 +505,26 @@ comment on function catchword.note_moved is 'jobs of these collections were sett
 -- A worker that vanished is forgotten after a day: until then its absence is worth seeing.
 create function catchword.renew_worker(
   p_id uuid, p_host text, p_version text, p_collections text[], p_blocked jsonb, p_breaker text, p_passed boolean,
-  p_trouble text, p_moved text[], p_stood jsonb
+  p_trouble text, p_lane text, p_moved text[], p_stood jsonb
 ) returns void
-language sql set search_path = pg_catalog, pg_temp as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  -- before the heartbeat: it tells by the last one whether anybody was there
+  perform catchword.note_history();
   delete from catchword.worker where seen_at < now() - interval '1 day' and id <> p_id;
-  insert into catchword.worker (id, host, version, collections, blocked, breaker, passed_at, trouble)
-  values (p_id, p_host, p_version, p_collections, p_blocked, p_breaker, case when p_passed then now() end, p_trouble)
+  insert into catchword.worker (id, host, version, collections, blocked, breaker, passed_at, trouble,
+                                lane)
+  values (p_id, p_host, p_version, p_collections, p_blocked, p_breaker, case when p_passed then now() end, p_trouble,
+          p_lane)
   on conflict (id) do update
      set collections = excluded.collections, blocked = excluded.blocked, breaker = excluded.breaker,
-         seen_at = now(), trouble = excluded.trouble,
+         seen_at = now(), trouble = excluded.trouble, lane = excluded.lane,
          passed_at = coalesce(excluded.passed_at, worker.passed_at);
-  select catchword.note_moved(p_moved) where p_moved <> '{}';
+  perform catchword.note_moved(p_moved) where p_moved <> '{}';
   insert into catchword.standstill (collection, why)
   select stood.key, nullif(stood.value, '') from jsonb_each_text(p_stood) as stood order by stood.key
   on conflict (collection) do update set why = excluded.why where standstill.why is distinct from excluded.why;
-$$;
+end $$;
 comment on function catchword.renew_worker
   is 'a worker''s heartbeat; p_stood: collections of which jobs were claimed and none moved, and why';
 
@@ -574,7 +601,7 @@ comment on function catchword.hasten
 -- does.
 create function catchword.tick(
   p_id uuid, p_host text, p_version text, p_collections text[], p_blocked jsonb, p_breaker text, p_passed boolean,
-  p_trouble text, p_moved text[], p_stood jsonb,
+  p_trouble text, p_lane text, p_moved text[], p_stood jsonb,
   out standby boolean, out switched boolean, out due text[], out quiet text[], out standing_still jsonb,
   out brought_back bigint
 )
@@ -617,7 +644,7 @@ begin
           or not exists (select from catchword.worker w
                           where s.collection = any(w.collections) and w.seen_at > now() - interval '150 seconds'));
   perform catchword.renew_worker(p_id, p_host, p_version, p_collections, p_blocked, p_breaker, p_passed or due = '{}',
-                                 p_trouble, p_moved, p_stood);
+                                 p_trouble, p_lane, p_moved, p_stood);
   insert into catchword.standstill (collection)
   select seen.name from unnest(seen_due) as seen (name)
    where not exists (select from catchword.pause p where p.collection = seen.name)

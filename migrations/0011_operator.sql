@@ -38,9 +38,10 @@ end $$;
 comment on function catchword.resume is 'goes on with the work on a collection; false: it was not paused';
 
 -- Scheduled again as a new demand, with no attempts; a job is always in one of the two tables. Everything that is
--- given must fit.
+-- given must fit; an empty error means those without one.
 create function catchword.replay(
-  p_ids bigint[], p_collection text, p_reason text, p_tag text, p_since timestamptz, p_who text, p_words text
+  p_ids bigint[], p_collection text, p_reason text, p_tag text, p_since timestamptz, p_error text, p_who text,
+  p_words text
 ) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -51,10 +52,11 @@ begin
      where (p_ids is null or id = any(p_ids)) and (p_collection is null or collection = p_collection)
        and (p_reason is null or reason = p_reason) and (p_tag is null or tag = p_tag)
        and (p_since is null or died_at >= p_since)
-    returning name, collection, key, priority, tag, traceparent
+       and (p_error is null or coalesce(last_error, '') = p_error)
+    returning name, collection, key, priority, tag, traceparent, reindex
   )
-  insert into catchword.job (name, collection, key, priority, tag, traceparent)
-  select name, collection, key, priority, tag, traceparent from letters;
+  insert into catchword.job (name, collection, key, priority, tag, traceparent, reindex)
+  select name, collection, key, priority, tag, traceparent, -reindex from letters;
   get diagnostics replayed = row_count;
   if replayed > 0 then
     insert into catchword.journal (who, what, collection, detail, count)
@@ -65,7 +67,8 @@ end $$;
 comment on function catchword.replay is 'schedules dead letters again; the words are for the journal';
 
 create function catchword.discard(
-  p_ids bigint[], p_collection text, p_reason text, p_tag text, p_since timestamptz, p_who text, p_words text
+  p_ids bigint[], p_collection text, p_reason text, p_tag text, p_since timestamptz, p_error text, p_who text,
+  p_words text
 ) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -74,7 +77,8 @@ begin
   delete from catchword.dead_job
    where (p_ids is null or id = any(p_ids)) and (p_collection is null or collection = p_collection)
      and (p_reason is null or reason = p_reason) and (p_tag is null or tag = p_tag)
-     and (p_since is null or died_at >= p_since);
+     and (p_since is null or died_at >= p_since)
+     and (p_error is null or coalesce(last_error, '') = p_error);
   get diagnostics discarded = row_count;
   if discarded > 0 then
     insert into catchword.journal (who, what, collection, detail, count)
@@ -105,9 +109,9 @@ begin
   kept as (
     insert into catchword.dead_job
       (id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, last_error,
-       traceparent, cursor, reason)
+       traceparent, cursor, reason, reindex)
     select distinct on (name) id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts,
-           left(p_why, 300), traceparent, cursor, 'by_hand'
+           left(p_why, 300), traceparent, cursor, 'by_hand', max(abs(reindex)) over (partition by name)
       from moved order by name, id
   )
   select count(*) into buried from moved;
@@ -140,5 +144,71 @@ begin
 end $$;
 comment on function catchword.call_off
   is 'puts the jobs of a bulk that was a mistake behind everything else, by their tag';
+
+-- A worker runs it, at its next round. One of the same kind that is asked for and has not begun is as good.
+create function catchword.start_audit(
+  p_collection text, p_repair boolean default true, p_content boolean default false, p_who text default null
+) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  asked bigint;
+begin
+  select a.id into asked
+    from catchword.audit a
+    join catchword.collection c on c.name = a.collection and a.targets @> c.targets and a.targets <@ c.targets
+   where a.collection = p_collection and a.reason = 'asked' and a.repair = p_repair and a.content = p_content
+     and a.finished_at is null and a.stopped_at is null and a.looked = 0
+   order by a.id limit 1;
+  if found then
+    return asked;
+  end if;
+  insert into catchword.audit (collection, targets, whole, repair, content, reason, asked_by, base)
+  select c.name, c.targets, true, p_repair, p_content, 'asked', catchword.who(p_who),
+         catchword.bulk_base(c.name, catchword.priority_part())
+    from catchword.collection c where c.name = p_collection and c.targets <> '{}'
+  returning id into asked;
+  if found then
+    insert into catchword.journal (who, what, collection, detail)
+    values (catchword.who(p_who), 'audit', p_collection,
+            format('%s%s%s', asked, case when p_repair then ', with repair' end,
+                   case when p_content then ', with content' end));
+  end if;
+  return asked;
+end $$;
+comment on function catchword.start_audit
+  is 'asks for an audit of a whole collection, which a worker runs; null: it has no index yet';
+
+create function catchword.stop_audit(p_id bigint, p_who text default null) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  stopped catchword.audit;
+begin
+  -- a rebuild's own is part of the rebuild, which is aborted instead
+  update catchword.audit set stopped_at = now()
+   where id = p_id and finished_at is null and stopped_at is null and reason <> 'rebuild'
+  returning * into stopped;
+  if not found then
+    return false;
+  end if;
+  insert into catchword.journal (who, what, collection, detail)
+  values (catchword.who(p_who), 'audit stop', stopped.collection, format('%s, %s looked at', p_id, stopped.looked));
+  return true;
+end $$;
+comment on function catchword.stop_audit is 'stops an audit, whoever runs it; false: it was over already';
+
+-- As catchword.schedule, and the journal says who asked: for a person who wants a key looked at now.
+create function catchword.look_again(p_collection text, p_keys text[], p_who text default null) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  scheduled bigint := catchword.schedule(p_collection, p_keys, 'look again');
+begin
+  if scheduled > 0 then
+    insert into catchword.journal (who, what, collection, detail, count)
+    values (catchword.who(p_who), 'look again', p_collection, left(array_to_string(p_keys[1:20], ', '), 300),
+            scheduled);
+  end if;
+  return scheduled;
+end $$;
+comment on function catchword.look_again is 'schedules keys by hand, and writes into the journal who wanted it';
 
 revoke execute on all functions in schema catchword from public;

@@ -1,4 +1,4 @@
--- Continues a reindex that was interrupted; `select * from catchword.reindex where finished_at is null` shows which.
+-- Schedules the next keys of a reindex now, up to 100,000 open jobs, without waiting for a worker; `select * from catchword.reindexes()` shows which there are.
 --
 --   psql "$DATABASE_URL" -v id=7 -f reindex/resume.sql
 

@@ -46,8 +46,9 @@ impl Catchword {
     }
 
     /// Like [`Catchword::connect`], with the application's own pool: [`Catchword::store_and_schedule`] begins its transactions there,
-    /// whatever the settings of its sessions are. What catchword itself reads and writes goes to the same server, as the same role, by
-    /// connections of its own, because its promises rest on their settings. The environment's `database_url` is not used.
+    /// whatever the settings of its sessions are, and whatever pooler is in between. What catchword itself reads and writes goes by
+    /// connections of its own to the environment's `database_url`, because its promises rest on their settings. It must lead to the
+    /// same database, directly or through a pooler in session mode.
     pub async fn with_pool(config: Config, environment: &Environment, pool: PgPool) -> Result<Catchword, Error> {
         Catchword::of(Context::with_pool(config, environment, pool)?).checked().await
     }
@@ -55,6 +56,7 @@ impl Catchword {
     /// Refuses what it will not work on.
     async fn checked(self) -> Result<Catchword, Error> {
         let catchword = self;
+        catchword.context.reach_postgres().await?;
         let mut connection = catchword.context.pool.acquire().await?;
         collection::refuse_standby(&mut connection).await?;
         migrate::check_version(&mut connection).await?;

@@ -119,6 +119,9 @@ impl Drift {
             (mapping, _) if !mapping.added.is_empty() => {
                 due(format!("the mapping file has new fields ({})", mapping.added.join(", ")), "catchword migrate".into())
             }
+            (mapping, _) if !mapping.settings.is_empty() => {
+                due(format!("the mapping file has other settings ({})", mapping.settings.join(", ")), "catchword migrate".into())
+            }
             (_, true) => due(
                 "the view or touches changed since the documents were built".into(),
                 format!("catchword reindex {name} --all --rewrite"),

@@ -15,6 +15,9 @@ pub enum Error {
     /// Postgres answered with an error, or not at all.
     #[error("{}", postgres_sentence(.0))]
     Postgres(#[source] sqlx::Error),
+    /// None of several hosts answers and can be written to.
+    #[error("no host of DATABASE_URL can be written to: {0}; start the primary, or add its host")]
+    NoPrimary(String),
     /// Elasticsearch answered with an error, or not at all.
     #[error(transparent)]
     Elastic(#[from] elastic::Error),
@@ -117,7 +120,9 @@ fn postgres_sentence(error: &sqlx::Error) -> String {
                 None => format!("postgres says: {}", database.message()),
             }
         }
-        sqlx::Error::PoolTimedOut => "no connection to Postgres within 10 s; is it up, and has it connections left?".into(),
+        sqlx::Error::PoolTimedOut => {
+            "no connection to Postgres within 10 s or its connect_timeout; is it up, and has it connections left?".into()
+        }
         sqlx::Error::Io(error) => format!("cannot reach Postgres: {error}"),
         other => format!("postgres: {other}"),
     }
@@ -130,7 +135,7 @@ impl Error {
             Error::Postgres(sqlx::Error::Database(error)) => {
                 error.code().is_some_and(|code| ["08", "53", "57"].iter().any(|class| code.starts_with(class)))
             }
-            Error::Postgres(_) => true,
+            Error::Postgres(_) | Error::NoPrimary(_) => true,
             _ => false,
         }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::audit::{self, Cause, Facts, Fields};
-use crate::collection::{self, Built, Document, Want};
+use crate::collection::{self, Built, Collection, Document, Want};
 use crate::compare::{Verdict, compare};
 use crate::context::Context;
 use crate::elastic::{Has, Target};
@@ -64,17 +64,22 @@ pub struct InIndex {
 
 /// Looks at both sides of a key. Elasticsearch first, as the loop does.
 pub(crate) async fn explain(context: &Context, config: &config::Collection, key: &str) -> Result<Explanation, Error> {
+    let collection = collection::load(&mut *context.pool.acquire().await?, config, &context.prefix).await?;
+    explain_in(context, &collection, key).await
+}
+
+/// The same in a collection that was read just now.
+pub(crate) async fn explain_in(context: &Context, collection: &Collection, key: &str) -> Result<Explanation, Error> {
     let mut connection = context.pool.acquire().await?;
-    let collection = collection::load(&mut connection, config, &context.prefix).await?;
-    let key = collection.key_of_id(&context.pool, key).await?.map_or_else(|| canonical(&collection, key), Ok)?;
+    let key = collection.key_of_id(&context.pool, key).await?.map_or_else(|| canonical(collection, key), Ok)?;
     let key = key.as_str();
-    let mut look = AtElasticsearch::of(&collection, &context.pool, &[key]).await?;
+    let mut look = AtElasticsearch::of(collection, &context.pool, &[key]).await?;
     let ids = collection.ids(&context.pool, &[key]).await?;
     for target in &collection.targets {
         _ = look.ask(&context.elastic, target, look::LIMIT).await;
     }
     let schema = collection.schema_not_served(key);
-    let seen = look.then_postgres(&collection, &mut connection).await?;
+    let seen = look.then_postgres(collection, &mut connection).await?;
     let SeenKey { want, has } = seen.key(0);
     let (built, more_faults) = collection.bodies(&mut connection, &[key]).await?;
     let unbuildable = seen.unbuildable.into_iter().chain(more_faults).next().map(|fault| fault.error);
@@ -91,7 +96,7 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
     let differs = indices.iter().any(|index| index.same_document == Some(false));
     let touch_is_open = differs && job::touch_is_open(&mut connection, &collection.name, key).await?;
     let likely_causes = match differs && !touch_is_open {
-        true => Facts::read(&collection, &mut connection).await?.causes(),
+        true => Facts::read(collection, &mut connection).await?.causes(),
         false => Vec::new(),
     };
     let document = built.and_then(|built| match built.document {
@@ -124,8 +129,8 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
         likely_causes,
         jobs: job::open_of_key(&mut connection, &collection.name, key).await?,
         dead: job::dead_of_key(&mut connection, &collection.name, key).await?,
-        paused: collection.paused,
-        collection: collection.name,
+        paused: collection.paused.clone(),
+        collection: collection.name.clone(),
         id: (id_refused.is_none() && ids.of(key) != key).then(|| ids.of(key).into_owned()),
         id_refused,
         key: key.to_owned(),
@@ -135,11 +140,10 @@ pub(crate) async fn explain(context: &Context, config: &config::Collection, key:
 /// Numbers say that nothing differs; the documents themselves may: in these fields. None: the versions differ, or it could not be asked.
 async fn differing(context: &Context, target: &Target, id: &str, version: i64, body: &[u8]) -> Option<Option<Fields>> {
     let elastic = &context.elastic;
-    if !elastic.keeps_sources(target).await.ok()? {
-        return None;
-    }
+    let vectors = elastic.keeps_sources(target).await.ok()??;
     let stored = elastic.sources(target, &[id], look::LIMIT).await.ok()?.pop()??;
-    let differs = || (!audit::is_same(&stored.source, body)).then(|| audit::differing_fields(body, &stored.source));
+    let source = vectors.rounded(&stored.source, body);
+    let differs = || (!audit::is_same(&source, body)).then(|| audit::differing_fields(body, &source));
     (stored.version == version).then(differs)
 }
 
@@ -178,6 +182,12 @@ fn in_index(index: String, has: &Has, want: Option<Want>) -> InIndex {
 }
 
 impl Explanation {
+    /// Takes off what is in the document, and leaves which of its fields differ.
+    pub fn hide_contents(&mut self) {
+        self.document = None;
+        self.indices.iter_mut().for_each(|index| index.fields.hide_values());
+    }
+
     /// Do all indices agree with Postgres?
     pub fn is_in_step(&self) -> bool {
         let agree = |index: &InIndex| {
@@ -277,7 +287,8 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
-    fn in_a_sentence(&self) -> String {
+    /// What it comes to, and what to do.
+    pub(crate) fn in_a_sentence(&self) -> String {
         let by_hand = || format!("catchword reindex {} --ids {} --hidden", self.collection, shell_word(&self.key));
         let unknown = self.indices.iter().any(|index| index.unknown.is_some());
         match (self.is_in_step(), self.jobs.is_empty()) {
@@ -310,7 +321,8 @@ fn times(n: i32) -> String {
     if n == 1 { "once".into() } else { format!("{n} times") }
 }
 
-fn meaning(verdict: &str) -> &'static str {
+/// What a verdict means: the word, and a sentence behind it.
+pub(crate) fn meaning(verdict: &str) -> &'static str {
     match verdict {
         "current" => "current: both sides agree",
         "gone" => "gone: both sides agree that there is nothing",

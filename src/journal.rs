@@ -19,5 +19,11 @@ pub struct Line {
 
 /// The newest lines, the newest first.
 pub async fn journal(connection: &mut PgConnection, collection: Option<&str>, limit: i64) -> Result<Vec<Line>, Error> {
-    Ok(sqlx::query_as(include_str!("journal.sql")).bind(collection).bind(limit).fetch_all(connection).await?)
+    let collections = collection.map(|name| [name.to_owned()]);
+    journal_of(connection, collections.as_ref().map(<[String; 1]>::as_slice), limit).await
+}
+
+/// The same of these collections; none: of everything.
+pub async fn journal_of(connection: &mut PgConnection, collections: Option<&[String]>, limit: i64) -> Result<Vec<Line>, Error> {
+    Ok(sqlx::query_as(include_str!("journal.sql")).bind(collections).bind(limit).fetch_all(connection).await?)
 }

@@ -20,14 +20,21 @@ mod parts {
     pub mod worker;
 
     // operations
+    #[cfg(feature = "cli")]
+    pub mod accept;
+    #[cfg(feature = "cli")]
+    pub mod api_key;
     pub mod audit;
     pub mod check;
     #[cfg(feature = "cli")]
     pub mod cli;
+    #[cfg(feature = "cli")]
+    pub mod console;
     pub mod doctor;
     pub mod drift;
     pub mod explain;
     pub mod gauges;
+    pub mod history;
     pub mod init;
     pub mod journal;
     pub mod metrics;
@@ -35,6 +42,8 @@ mod parts {
     pub mod pause;
     pub mod rebuild;
     pub mod reindex;
+    #[cfg(feature = "cli")]
+    pub mod serve;
     pub mod standing;
     pub mod status;
     #[cfg(feature = "otlp")]

@@ -13,6 +13,25 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
+/// How a line is meant, for whoever prints it in colours. The words say the same: nobody depends on a colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Tone {
+    Plain,
+    Well,
+    /// Worth a look. It needs nobody now.
+    Note,
+    /// It needs a person.
+    Wrong,
+}
+
+/// A line of a report.
+pub(crate) type Line = (Tone, String);
+
+/// Lines as plain text.
+pub(crate) fn write_plain(f: &mut std::fmt::Formatter<'_>, lines: Vec<Line>) -> std::fmt::Result {
+    lines.iter().try_for_each(|(_, text)| writeln!(f, "{text}"))
+}
+
 /// The text as a word that a shell takes as it is.
 pub(crate) fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/@".contains(c);

@@ -34,6 +34,7 @@ mod outage;
 mod plans;
 mod quick;
 mod reindex;
+mod serve;
 mod tenants;
 mod transaction;
 mod wal;
@@ -94,6 +95,7 @@ async fn run(scale: Scale, only: Option<Vec<u8>>) -> anyhow::Result<()> {
         18 quick,
         19 tenants,
         20 outage,
+        21 serve,
     }
     bench.close().await?;
     if scale != Scale::Smoke {

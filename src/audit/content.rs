@@ -23,6 +23,10 @@ impl Run<'_> {
     /// or that the view does not return (any more), are not its business.
     pub(super) async fn other_content(&self, targets: &[Target], keys: &[&str]) -> Result<OtherContent, Error> {
         let mut differing = OtherContent::new();
+        let mut vectors = Vec::new();
+        for target in targets {
+            vectors.push(self.context.elastic.keeps_sources(target).await?.unwrap_or_default());
+        }
         let mut pending: Vec<Vec<&str>> = keys.chunks(ROUND).map(<[&str]>::to_vec).collect();
         while let Some(round) = pending.pop() {
             self.check_stop()?;
@@ -38,8 +42,10 @@ impl Run<'_> {
             for (n, target) in targets.iter().enumerate() {
                 let stored = self.sources(target, &asked).await?;
                 for ((key, version, body), stored) in wanted.iter().zip(stored) {
-                    if let Some(stored) = stored.filter(|stored| stored.version == *version && !is_same(&stored.source, body)) {
-                        differing.insert(((*key).to_owned(), n), differing_fields(body, &stored.source));
+                    let Some(stored) = stored.filter(|stored| stored.version == *version) else { continue };
+                    let source = vectors[n].rounded(&stored.source, body);
+                    if !is_same(&source, body) {
+                        differing.insert(((*key).to_owned(), n), differing_fields(body, &source));
                     }
                 }
             }

@@ -20,7 +20,7 @@ impl Run<'_> {
             None => self.context.elastic.open_point_in_time(&self.targets[n]).await?,
         };
         let size = self.pacer.share_of(PAGE);
-        let mut page = self.context.elastic.page(&open, self.ledger.cursor.as_deref(), size).await?;
+        let mut page = self.context.elastic.page(&self.targets[n], &open, self.ledger.cursor.as_deref(), size).await?;
         loop {
             self.check_stop()?;
             let Some(Page { documents, after, point_in_time }) = page else {
@@ -37,7 +37,7 @@ impl Run<'_> {
                 self.ledger.next_stage();
                 return self.note(&Confirmed::default()).await;
             }
-            let next = self.context.elastic.page(&point_in_time, Some(&after), size);
+            let next = self.context.elastic.page(&self.targets[n], &point_in_time, Some(&after), size);
             let (next, confirmed) = join(next, self.unwanted(n, &sampled)).await;
             let confirmed = confirmed?;
             self.ledger.looked += sampled.len() as u64;

@@ -42,6 +42,15 @@ pub(crate) fn differing_fields(postgres: &[u8], elasticsearch: &[u8]) -> Fields 
 }
 
 impl Fields {
+    /// Leaves the paths, and takes off what is in the fields.
+    pub(crate) fn hide_values(&mut self) {
+        for field in &mut self.named {
+            for value in [&mut field.postgres, &mut field.elasticsearch].into_iter().flatten() {
+                *value = "(hidden)".into();
+            }
+        }
+    }
+
     fn compare(&mut self, path: String, postgres: Option<&Value>, elasticsearch: Option<&Value>) {
         match (postgres, elasticsearch) {
             (Some(a), Some(b)) if are_same(a, b) => {}

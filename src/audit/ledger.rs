@@ -77,6 +77,9 @@ impl Ledger {
     pub async fn read(pool: &PgPool, id: i64) -> Result<Ledger, Error> {
         let row = sqlx::query(include_str!("read.sql")).bind(id).fetch_optional(pool).await?;
         let ledger = row.as_ref().map(Ledger::of).transpose()?;
+        if row.as_ref().is_some_and(|row| row.try_get::<Option<DateTime<Utc>>, _>("stopped_at").is_ok_and(|at| at.is_some())) {
+            return Err(stopped(id));
+        }
         match ledger {
             Some(ledger) if ledger.finished_at.is_none() => Ok(ledger),
             Some(_) => Err(Error::refused_with(format!("audit {id} is finished"), "begin a new one: catchword audit")),
@@ -144,7 +147,7 @@ impl Ledger {
             Stage::Records => ("records", 0),
             Stage::Documents(n) => ("documents", n),
         };
-        sqlx::query(include_str!("note.sql"))
+        let noted = sqlx::query(include_str!("note.sql"))
             .bind(self.id)
             .bind(stage)
             .bind(i32::try_from(target).unwrap_or(i32::MAX))
@@ -157,7 +160,7 @@ impl Ledger {
             .bind(self.scheduled as i64)
             .execute(connection)
             .await?;
-        Ok(())
+        if noted.rows_affected() == 0 { Err(stopped(self.id)) } else { Ok(()) }
     }
 
     /// It came to its end.
@@ -193,6 +196,49 @@ impl Ledger {
             finished_at: self.finished_at,
         }
     }
+}
+
+fn stopped(id: i64) -> Error {
+    Error::refused_with(format!("audit {id} was stopped by an operator"), "begin a new one: catchword audit")
+}
+
+/// An audit, for people and scripts: what it has found so far, and whether somebody runs it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Shown {
+    #[serde(flatten)]
+    pub report: Report,
+    /// Why it was asked for: operator, schedule, asked, rebuild, …
+    pub reason: String,
+    pub asked_by: String,
+    /// `asked`: nobody has begun it; `running`; `resting`: nobody has gone on with it for ten minutes; `stopped` by an operator; `finished`.
+    pub state: String,
+}
+
+/// The audits of these collections, the newest first; or one of them.
+pub async fn shown(connection: &mut PgConnection, collections: &[String], id: Option<i64>, limit: i64) -> Result<Vec<Shown>, Error> {
+    let rows = sqlx::query(include_str!("shown.sql")).bind(collections).bind(id).bind(limit).fetch_all(connection).await?;
+    let one = |row: &PgRow| {
+        let ledger = Ledger::of(row)?;
+        let mut counts = ledger.counts.clone();
+        for (name, count) in &ledger.stage_counts {
+            *counts.entry(name.clone()).or_default() += count;
+        }
+        let report = ledger.report(counts, None);
+        Ok(Shown { report, reason: row.try_get("reason")?, asked_by: row.try_get("asked_by")?, state: row.try_get("state")? })
+    };
+    rows.iter().map(one).collect()
+}
+
+/// Asks for an audit of a whole collection, which a worker runs: its number. One that is asked for already and has not begun is as good.
+/// None: the collection has no index yet.
+pub async fn start(connection: &mut PgConnection, collection: &str, repair: bool, content: bool, who: &str) -> Result<Option<i64>, Error> {
+    let asked = sqlx::query_scalar("select catchword.start_audit($1, $2, $3, $4)").bind(collection).bind(repair).bind(content).bind(who);
+    Ok(asked.fetch_one(connection).await?)
+}
+
+/// Stops an audit, whoever runs it: that one ends at its next page. False: it was over already.
+pub async fn stop(connection: &mut PgConnection, id: i64, who: &str) -> Result<bool, Error> {
+    Ok(sqlx::query_scalar("select catchword.stop_audit($1, $2)").bind(id).bind(who).fetch_one(connection).await?)
 }
 
 /// An audit that is not finished: it runs somewhere, or was cut short.

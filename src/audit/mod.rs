@@ -38,7 +38,7 @@ pub(crate) use content::is_same;
 pub(crate) use fields::differing_fields;
 pub use fields::{Field, Fields};
 pub use kind::Kind;
-pub use ledger::{Unfinished, unfinished};
+pub use ledger::{Shown, Unfinished, shown, start, stop, unfinished};
 pub use report::{Example, Report};
 pub use verified::{Switched, Verified, verified};
 
@@ -141,7 +141,7 @@ async fn audited(context: &Context, name: &str, target: Option<&str>) -> Result<
 /// Refuses to compare documents that the index does not keep as they were written: all of them would differ.
 async fn require_sources(context: &Context, targets: &[Target]) -> Result<(), Error> {
     for target in targets {
-        if !context.elastic.keeps_sources(target).await? {
+        if context.elastic.keeps_sources(target).await?.is_none() {
             let why = "its mapping or settings change _source, so documents are not kept as they were written";
             return Err(Error::refused_with(format!("index {target} cannot be compared by content: {why}"), "leave --content out"));
         }

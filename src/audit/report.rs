@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{Cause, Counts, Fields, Kind, remedy};
-use crate::printable::printable;
+use crate::printable::{Line, Tone, printable, write_plain};
 
 /// Characters of a key that are shown; the JSON has all of them.
 const SHOWN: usize = 80;
@@ -108,61 +108,68 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.collection)?;
-        writeln!(f, "  compared  {} keys and documents, with {}", self.looked, self.indices.join(", "))?;
+        write_plain(f, self.lines())
+    }
+}
+
+impl Report {
+    /// All of it, line by line.
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let plain = |text: String| (Tone::Plain, text);
+        let mut lines = vec![plain(self.collection.clone())];
+        lines.push(plain(format!("  compared  {} keys and documents, with {}", self.looked, self.indices.join(", "))));
+        // what is scheduled for repair needs nobody
+        let differs = if self.repair { Tone::Note } else { Tone::Wrong };
         for kind in Kind::ALL {
             let count = self.differences.get(kind.name()).copied().unwrap_or(0);
             if count > 0 {
-                writeln!(f, "  {:<9} {count}: {}", kind.name(), kind.means())?;
+                lines.push((differs, format!("  {:<9} {count}: {}", kind.name(), kind.means())));
                 for example in self.examples.iter().filter(|example| example.kind == kind).take(3) {
                     let (key, index) = (quoted(&example.key), &example.index);
-                    writeln!(f, "            {key}: Postgres {}, {index} {}", example.postgres, example.elasticsearch)?;
-                    for line in example.fields.lines() {
-                        writeln!(f, "              {line}")?;
-                    }
+                    lines.push(plain(format!("            {key}: Postgres {}, {index} {}", example.postgres, example.elasticsearch)));
+                    lines.extend(example.fields.lines().into_iter().map(|line| plain(format!("              {line}"))));
                 }
             }
         }
         if self.pending > 0 {
             let held = self.paused.is_some() || self.blocked.is_some();
             let looked_at = if held { "" } else { ", and will look at it" };
-            writeln!(f, "  pending   {}: a job is open for each{looked_at}", self.pending)?;
+            lines.push(plain(format!("  pending   {}: a job is open for each{looked_at}", self.pending)));
         }
         if self.left > 0 {
-            writeln!(f, "  left      {}: of schemas that came or went; the audit that migrate asked for schedules them", self.left)?;
+            let says = format!("  left      {}: of schemas that came or went; the audit that migrate asked for schedules them", self.left);
+            lines.push(plain(says));
         }
         if self.unknown > 0 {
-            writeln!(f, "  unknown   {}: neither side could be asked about these", self.unknown)?;
+            lines.push((Tone::Note, format!("  unknown   {}: neither side could be asked about these", self.unknown)));
         }
         for (word, why) in [("paused", &self.paused), ("blocked", &self.blocked)] {
-            if let Some(why) = why {
-                writeln!(f, "  {word:<9} {}", printable(why))?;
-            }
+            lines.extend(why.as_ref().map(|why| (Tone::Note, format!("  {word:<9} {}", printable(why)))));
         }
         match (self.differ(), self.untold()) {
-            (0, None) => writeln!(f, "  in step"),
-            (0, Some(why)) => writeln!(f, "  could not tell: {why}"),
-            _ => self.say_what_to_do(f),
+            (0, None) => lines.push((Tone::Well, "  in step".into())),
+            (0, Some(why)) => lines.push((Tone::Wrong, format!("  could not tell: {why}"))),
+            _ => lines.extend(self.what_to_do()),
         }
+        lines
     }
-}
 
-impl Report {
-    fn say_what_to_do(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn what_to_do(&self) -> Vec<Line> {
         let Report { collection, differences, scheduled, .. } = self;
-        match (remedy::repairable(differences), self.repair) {
-            (0, _) => writeln!(f, "  not in step; no repair can help")?,
-            (_, true) => writeln!(f, "  not in step; {scheduled} scheduled for repair, watch them: catchword status")?,
-            (_, false) => writeln!(f, "  not in step; repair it: {}", remedy::repair(collection, differences))?,
-        }
+        let mut lines = vec![match (remedy::repairable(differences), self.repair) {
+            (0, _) => (Tone::Wrong, "  not in step; no repair can help".into()),
+            (_, true) => (Tone::Note, format!("  not in step; {scheduled} scheduled for repair, watch them: catchword status")),
+            (_, false) => (Tone::Wrong, format!("  not in step; repair it: {}", remedy::repair(collection, differences))),
+        }];
         for (n, cause) in self.likely_causes.iter().enumerate() {
             let word = if n == 0 { "other content under equal numbers; likely cause" } else { "or" };
-            writeln!(f, "  {word}: {}; {}", printable(&cause.what), cause.remedy)?;
+            lines.push((Tone::Plain, format!("  {word}: {}; {}", printable(&cause.what), cause.remedy)));
         }
         match remedy::given_up(differences) {
-            0 => Ok(()),
-            dead => writeln!(f, "  {dead} given up; {}", remedy::correct(collection)),
+            0 => {}
+            dead => lines.push((Tone::Wrong, format!("  {dead} given up; {}", remedy::correct(collection)))),
         }
+        lines
     }
 }
 

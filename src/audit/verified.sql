@@ -1,7 +1,7 @@
 -- What is known of one collection by its audits and sentinels: the last whole audit that came to its end, whether one runs, and whether an
 -- index lost writes: since then, and until ten minutes after the audit that answered it.
 select last.asked_at, last.finished_at, last.counts, last.scheduled,
-       exists (select from catchword.audit a where a.collection = c.name and a.finished_at is null and a.seen_at > now() - interval '10 minutes' and a.looked > 0) as running,
+       exists (select from catchword.audit a where a.collection = c.name and a.finished_at is null and a.stopped_at is null and a.seen_at > now() - interval '10 minutes' and a.looked > 0) as running,
        c.repaired + (select coalesce(sum(a.scheduled), 0)::bigint from catchword.audit a where a.collection = c.name) as repaired,
        (select s.lost from catchword.sentinel s
          where s.collection = c.name and s.target = any(c.targets) and s.lost_at is not null

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::Error;
 use crate::context::Context;
-use crate::printable::printable;
+use crate::printable::{Line, Tone, printable, write_plain};
 use crate::standing::{self, Standing, Topic};
 use judge::{Unasked, judge, judge_unasked};
 
@@ -64,7 +64,7 @@ pub struct Check {
 }
 
 /// All judgements.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Report {
     pub level: Level,
     pub summary: String,
@@ -109,6 +109,18 @@ impl From<Error> for Unasked {
 }
 
 impl Report {
+    /// The same for somebody who may know of these collections only; none: of all. What is about everybody may name others behind its
+    /// first words.
+    pub fn only(&self, seen: Option<&[String]>) -> Report {
+        let Some(seen) = seen else { return self.clone() };
+        let mut checks = self.checks.clone();
+        checks.retain(|check| check.collection.as_ref().is_none_or(|name| seen.contains(name)));
+        for check in checks.iter_mut().filter(|check| check.collection.is_none()) {
+            check.says.truncate(check.says.find(": ").unwrap_or(check.says.len()));
+        }
+        Report::of(checks)
+    }
+
     fn of(checks: Vec<Check>) -> Report {
         let level = checks.iter().map(|check| check.level).max().unwrap_or(Level::Unknown);
         let named = |level| {
@@ -136,7 +148,14 @@ impl Check {
 /// A summary on the first line, then a line for everything that is not well.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.summary)?;
+        write_plain(f, self.lines())
+    }
+}
+
+impl Report {
+    /// The same, line by line.
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let mut lines = vec![(self.level.tone(), self.summary.clone())];
         for level in [Level::Unknown, Level::Unwell, Level::Warning] {
             for check in self.checks.iter().filter(|check| check.level == level) {
                 let word = match level {
@@ -144,9 +163,20 @@ impl fmt::Display for Report {
                     Level::Unwell => "unwell",
                     _ => "unknown",
                 };
-                writeln!(f, "{word:<8} {}{}: {}; {}", check.name, check.of(), printable(&check.says), printable(&check.remedy))?;
+                let (says, remedy) = (printable(&check.says), printable(&check.remedy));
+                lines.push((level.tone(), format!("{word:<8} {}{}: {says}; {remedy}", check.name, check.of())));
             }
         }
-        Ok(())
+        lines
+    }
+}
+
+impl Level {
+    fn tone(self) -> Tone {
+        match self {
+            Level::Well => Tone::Well,
+            Level::Warning => Tone::Note,
+            Level::Unwell | Level::Unknown => Tone::Wrong,
+        }
     }
 }

@@ -3,19 +3,24 @@
 
 mod audit;
 mod dead;
+mod key;
 mod rebuild;
 mod reindex;
+mod serve;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub(super) use audit::Audit;
 pub(super) use dead::{Dead, DeadAct, DeadBury, DeadList, DeadShow, Which};
+pub(super) use key::{Key, KeyCreate, KeyList, KeyRevoke};
 pub(super) use rebuild::Rebuild;
-pub(super) use reindex::Reindex;
+pub(super) use reindex::{Rate, Reindex, ReindexAct, ReindexList, ReindexOne, ReindexRate, ReindexShow};
+pub(super) use serve::Serve;
 
 const CONFIG_VARIABLE: &str = "CATCHWORD_CONFIG";
 const CONFIG_FILE: &str = "catchword.toml";
@@ -104,6 +109,20 @@ pub(super) enum Command {
     /// configuration sets how many batches run at once. On SIGTERM the worker finishes its batch and exits 0 within 25 s; on a second
     /// SIGTERM it exits at once.
     Worker(Worker),
+    /// Serve the API and the console, for services and people
+    ///
+    /// The API is below /api/v1, and /api/v1/openapi.json describes it. The console is a web page that shows how things stand and does what
+    /// an operator does. Both do what the commands do, and the journal says who did it.
+    ///
+    /// Whoever asks needs an API key (catchword key create), unless --open lets people on this machine look, or a proxy says who they are.
+    /// Run it as a role that may do what it offers: an operator of migrations/grants.sql, or a reader with --read-only. It works on no job:
+    /// workers do. It answers, and says so, while Postgres or Elasticsearch is down. On SIGTERM it answers what is under way and exits 0.
+    Serve(Serve),
+    /// API keys: make, list and revoke them
+    ///
+    /// A key says who asks catchword serve, and what that one may do.
+    #[command(subcommand)]
+    Key(Key),
     /// Make one pass over the queue, and print what it did
     ///
     /// A job whose document is written by this pass is settled by the next one, because a write is never proof. --drain makes passes
@@ -115,14 +134,17 @@ pub(super) enum Command {
     /// Schedule many keys: a scope, a period, single keys, or everything
     ///
     /// It indexes nothing itself: a worker takes the jobs, and writes only where the two sides differ (see --rewrite). Scopes are columns
-    /// that the configuration names: scopes = { user = "userid" } gives --user X. Give exactly one of a scope, --between, --ids and
-    /// --all.
+    /// that the configuration names: scopes = { user = "userid" } gives --user X. Give exactly one of a scope, --between, --ids,
+    /// --all and --where.
     ///
     /// Workers take live writes first, then partial reindexes, then full ones (--all). Every fourth batch goes to a reindex, so it
-    /// always makes progress. Two reindexes of the same priority take turns, job by job. Scheduling takes about 10 s per million keys,
-    /// in transactions of 10,000. --resume continues one that was interrupted.
+    /// always makes progress. Two reindexes of the same priority take turns, job by job.
     ///
-    /// Exit 0: scheduled; 1: nothing matches; 2: failed.
+    /// It writes down what is to be done, schedules the first 10,000 keys, and returns. Workers schedule the rest while they work: at most
+    /// 100,000 jobs of one reindex are open, and it goes on when the terminal is closed. Without a worker, catchword sync --drain does it.
+    /// --wait waits for the end; list, show, cancel, pause, resume and rate follow it.
+    ///
+    /// Exit 0: started; 1: nothing matches; 2: failed.
     Reindex(Reindex),
     /// Replace an index by a new one, for instance with another mapping, while writes and searches go on
     ///
@@ -142,10 +164,20 @@ pub(super) enum Command {
     /// Counts up to 10,000 jobs of each priority exactly and estimates above that, so it is quick on any queue. Waits at most 3 s for
     /// Elasticsearch and 8 s for Postgres.
     ///
+    /// With --watch the screen renews itself every second: what is due, how old, how fast it goes, the last hour, and what is running.
+    /// Press q to leave.
+    ///
     /// Exit 0: nothing needs a person, though jobs may be due; 1: something is blocked, at a standstill, dead, expired or not migrated, an
     /// index lost writes, an audit found what is not scheduled for repair, jobs have been due for two minutes and no worker serves them,
     /// jobs are of a collection that is not configured, or a server does not answer.
     Status(Status),
+    /// What each minute was like: the queue, jobs and documents, and how fresh search was
+    ///
+    /// A worker writes a line per collection and minute, and keeps it for 8 days. Shown are the last, the mean and the highest value of the
+    /// span, and a bar for each step of time. A gap between the bars: no worker was there. Counts are per minute. Needs Postgres only.
+    ///
+    /// Exit 0: printed; 1: there is no history of that time yet.
+    History(History),
     /// Is everything all right? Judges what the alarms judge, for cron and Nagios
     ///
     /// Needs no Prometheus, only Postgres and Elasticsearch. It checks the workers, the length and age of the queue, dead letters, pauses,
@@ -157,8 +189,8 @@ pub(super) enum Command {
     Check(Check),
     /// Is everything set up right? Run it before the first worker, and after changes
     ///
-    /// Checks the servers, settings, triggers, sequence, rights, view, index, aliases and mapping of every collection. Each line is ok, or
-    /// says what to do. Changes nothing. Reads one batch of documents per collection.
+    /// Checks the servers, settings, triggers, sequence, rights, view, index, aliases and mapping of every collection. Prints what is not
+    /// ok, with what to do, and how much is ok; --all prints everything. Changes nothing. Reads one batch of documents per collection.
     ///
     /// Exit 0: nothing failed; 1: something failed; 2: something could not be checked.
     Doctor(Doctor),
@@ -314,9 +346,32 @@ pub(super) struct Sync {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Status {
+    /// Keep the screen and renew it every second, until q or Ctrl-C. Needs a terminal
+    #[arg(long, conflicts_with = "json")]
+    pub watch: bool,
     /// As JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct History {
+    /// The collection; without it all that are configured
+    #[arg(value_name = "COLLECTION")]
+    pub collection: Option<String>,
+    /// How far back: 30m, 3h, up to 8d
+    #[arg(long, value_name = "TIME", default_value = "3h", value_parser = span)]
+    pub span: Duration,
+    /// As JSON, minute by minute
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// From a minute to all that is kept.
+fn span(text: &str) -> Result<Duration, String> {
+    let kept = Duration::from_secs(60)..=Duration::from_secs(8 * 86_400);
+    let span = humantime::parse_duration(text).ok().filter(|span| kept.contains(span));
+    span.ok_or_else(|| "it is a time from 1m to 8d; write 30m or 3h".to_owned())
 }
 
 #[derive(Debug, clap::Args)]
@@ -331,7 +386,10 @@ pub(super) struct Check {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Doctor {
-    /// As JSON
+    /// Everything that was looked at: what is not ok first, then what is
+    #[arg(long)]
+    pub all: bool,
+    /// As JSON; always everything
     #[arg(long)]
     pub json: bool,
 }

@@ -6,9 +6,10 @@ use anyhow::{bail, ensure};
 use tokio_util::sync::CancellationToken;
 
 use super::args::{Args, Audit};
+use super::paint::say_lines;
 use super::progress::Progress;
 use super::reindex::{on_interrupt, time};
-use super::{End, print_json, say, sentence};
+use super::{End, print_json, sentence};
 use crate::audit::{Report, Request, Unfinished, unfinished};
 use crate::printable::printable;
 use crate::{Catchword, Error, crash};
@@ -46,7 +47,7 @@ pub(super) async fn run(args: &Args, options: &Audit) -> anyhow::Result<End> {
         let told = match one(&catchword, options, &asked, &stop).await {
             Ok(report) => {
                 if !options.json {
-                    say(&report)?;
+                    say_lines(&report.lines())?;
                 }
                 let told = judged(&report);
                 reports.push(report);

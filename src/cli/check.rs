@@ -1,7 +1,8 @@
 //! `catchword check`
 
 use super::args::{Args, Check};
-use super::{End, print_json, say};
+use super::paint::say_lines;
+use super::{End, print_json};
 use crate::check::Level;
 
 pub(super) async fn run(args: &Args, options: &Check) -> anyhow::Result<End> {
@@ -9,7 +10,7 @@ pub(super) async fn run(args: &Args, options: &Check) -> anyhow::Result<End> {
     if options.json {
         print_json(&report)?;
     } else if !(options.quiet && matches!(report.level, Level::Well | Level::Warning)) {
-        say(&report)?;
+        say_lines(&report.lines())?;
     }
     Ok(match report.level {
         Level::Well | Level::Warning => End::Done,

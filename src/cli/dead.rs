@@ -3,10 +3,11 @@
 use serde_json::json;
 
 use super::args::{self, Args, Dead, DeadAct, DeadBury, DeadList, DeadShow};
+use super::paint::{Paint, say_lines};
 use super::{End, confirmed, print_json, say, who};
 use crate::Catchword;
 use crate::job::{self, Letter, Which};
-use crate::printable::{printable, shell_word};
+use crate::printable::{Tone, printable, shell_word};
 
 /// Groups and letters that are listed at most: more is no reading for a person.
 const LIMIT: i64 = 1_000;
@@ -31,8 +32,10 @@ async fn list(catchword: &Catchword, options: &DeadList) -> anyhow::Result<End> 
         if options.json {
             print_json(&letters)?;
         } else {
+            let paint = Paint::of_stdout();
             for letter in &letters {
-                say(format_args!("{}\n", one_line(letter)))?;
+                let (id, rest) = (letter.id.to_string(), one_line(letter));
+                say(format_args!("{}{}\n", paint.text(Tone::Wrong, &id), &rest[id.len()..]))?;
             }
         }
         letters.is_empty()
@@ -43,20 +46,17 @@ async fn list(catchword: &Catchword, options: &DeadList) -> anyhow::Result<End> 
         } else {
             for group in &groups {
                 let error = printable(group.last_error.as_deref().unwrap_or("no error was recorded"));
-                say(format_args!(
-                    "{:>8}  {} {}: {error}\n          since {}, for example: catchword dead show {}\n",
-                    group.count,
-                    printable(&group.collection),
-                    group.reason,
-                    group.first.format("%Y-%m-%d %H:%M UTC"),
-                    group.example
-                ))?;
+                let since = group.first.format("%Y-%m-%d %H:%M UTC");
+                say_lines(&[
+                    (Tone::Wrong, format!("{:>8}  {} {}: {error}", group.count, printable(&group.collection), group.reason)),
+                    (Tone::Plain, format!("          since {since}, for example: catchword dead show {}", group.example)),
+                ])?;
             }
         }
         groups.is_empty()
     };
     if none && !options.json {
-        say("no dead letters\n")?;
+        say_lines(&[(Tone::Well, "no dead letters".into())])?;
     }
     Ok(if none { End::Done } else { End::Not })
 }
@@ -170,6 +170,7 @@ fn which(catchword: &Catchword, options: &args::Which, ids: &[i64]) -> anyhow::R
         reason: options.reason.clone(),
         tag: options.tag.clone(),
         since: options.since.as_deref().map(super::reindex::time).transpose()?,
+        error: None,
     })
 }
 

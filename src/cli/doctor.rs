@@ -1,15 +1,16 @@
 //! `catchword doctor`
 
 use super::args::{Args, Doctor};
-use super::{End, print_json, say};
-use crate::doctor::Level;
+use super::paint::say_lines;
+use super::{End, print_json};
+use crate::doctor::{Level, Shown};
 
 pub(super) async fn run(args: &Args, options: &Doctor) -> anyhow::Result<End> {
     let report = args.open()?.doctor(&args.environment()?).await;
     if options.json {
         print_json(&report)?;
     } else {
-        say(&report)?;
+        say_lines(&report.shown(if options.all { Shown::All } else { Shown::NotOk }))?;
     }
     Ok(match report.count(Level::Fail) {
         _ if !report.unseen.is_empty() => End::Unknown,

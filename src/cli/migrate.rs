@@ -56,6 +56,9 @@ async fn real_run(catchword: &Catchword, copy: OfACopy) -> anyhow::Result<()> {
             say(format_args!("{:<11} added to the mapping: {}\n", "", done.added.join(", ")))?;
             say(format_args!("{:<11} once the view returns them: catchword reindex {} --all --rewrite\n", "", done.collection))?;
         }
+        for setting in &done.settings {
+            say(format_args!("{:<11} {setting}\n", ""))?;
+        }
         if let Some(due) = done.due.filter(|_| !matches!(done.attached, Attached::Stale(_))) {
             say(format_args!("{:<11} {due}\n", ""))?;
         }
@@ -94,6 +97,7 @@ async fn real_run(catchword: &Catchword, copy: OfACopy) -> anyhow::Result<()> {
 
 /// The migrations are applied in a transaction that is undone, so that the statements can be asked for.
 async fn dry_run(catchword: &Catchword) -> anyhow::Result<End> {
+    catchword.context.reach_postgres().await?;
     let mut transaction = database::begin(&catchword.context.pool).await?;
     collection::refuse_standby(&mut transaction).await?;
     migrate::refuse_encoding(&mut transaction).await?;

@@ -1,6 +1,5 @@
 //! The command line. Exit 0: done; 1: nothing to do, or not well; 2: it could not.
 
-mod accept;
 mod args;
 mod audit;
 mod check;
@@ -8,17 +7,24 @@ mod dead;
 mod detach;
 mod doctor;
 mod explain;
+mod history;
 mod init;
 mod journal;
+mod key;
 mod log;
 mod migrate;
+mod paint;
 mod pause;
+mod probes;
 mod progress;
 mod rebuild;
 mod reindex;
+mod reindexes;
 mod serve;
+mod sparkline;
 mod status;
 mod sync;
+mod watch;
 mod worker;
 
 use std::ffi::OsString;
@@ -80,10 +86,13 @@ async fn run(args: Args) -> anyhow::Result<End> {
         Command::Migrate(options) => migrate::run(&args, options).await,
         Command::Detach(options) => detach::run(&args, options).await,
         Command::Worker(options) => worker::run(&args, options).await,
+        Command::Serve(options) => serve::run(&args, options).await,
+        Command::Key(options) => key::run(&args, options).await,
         Command::Sync(options) => sync::run(&args, options).await,
         Command::Reindex(options) => reindex::run(&args, options).await,
         Command::Rebuild(options) => rebuild::run(&args, options).await,
         Command::Status(options) => status::run(&args, options).await,
+        Command::History(options) => history::run(&args, options).await,
         Command::Check(options) => check::run(&args, options).await,
         Command::Doctor(options) => doctor::run(&args, options).await,
         Command::Explain(options) => explain::run(&args, options).await,
@@ -110,8 +119,9 @@ impl Args {
     }
 }
 
-/// Refuses a standby and another version's schema. Which collections can be worked on is each command's own question.
+/// Refuses a pooler that shares sessions, a standby and another version's schema. Which collections can be worked on is each command's own question.
 async fn check_database(catchword: &Catchword) -> anyhow::Result<()> {
+    catchword.context.reach_postgres().await?;
     let mut connection = catchword.context.pool.acquire().await.map_err(crate::Error::from)?;
     collection::refuse_standby(&mut connection).await?;
     Ok(schema::check_version(&mut connection).await?)

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 /// Lines of what could not be counted are this many apart.
 const STRIDE: i64 = 100_000;
@@ -21,15 +21,21 @@ pub(super) struct Progress {
     first: OnceLock<(Instant, i64)>,
 }
 
+/// While nothing moves nobody knows how long it will take.
+pub(super) fn to_go(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    if state.per_sec() >= 0.1 && state.pos() > 0 {
+        _ = write!(out, ", {:#} to go", HumanDuration(state.eta()));
+    }
+}
+
 impl Progress {
     /// Of so many that are to be `done`; none: more than could be counted.
     pub fn start(total: Option<i64>, done: &'static str) -> Progress {
         let bar = std::io::stderr().is_terminal().then(|| match total {
             Some(total) => {
-                let style =
-                    ProgressStyle::with_template(&format!("{{bar:40}} {{human_pos}} of {{human_len}} {done}, {{per_sec}}, {{eta}} to go"));
+                let style = ProgressStyle::with_template(&format!("{{bar:40}} {{human_pos}} of {{human_len}} {done}, {{per_sec}}{{left}}"));
                 let bar = ProgressBar::new(total.max(0) as u64);
-                style.map_or(bar.clone(), |style| bar.with_style(style))
+                style.map_or(bar.clone(), |style| bar.with_style(style.with_key("left", to_go)))
             }
             None => {
                 let style = ProgressStyle::with_template(&format!("{{spinner}} {{human_pos}} {done}, {{per_sec}}"));

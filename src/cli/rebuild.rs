@@ -116,11 +116,14 @@ async fn dry_run(catchword: &Catchword, request: &Request, options: &Options) ->
         "would create {} next to {}, fill it with {keys}{rewrite}, compare it, and move the alias {} to it\n",
         plan.new_index, plan.old_index, plan.alias
     ))?;
-    say(format_args!(
-        "it takes about {} MB of disk, and {} MB are free; nothing was done\n",
-        plan.room.needed / 1_000_000,
-        plan.room.free / 1_000_000
-    ))?;
+    match plan.room {
+        Some(room) => say(format_args!(
+            "it takes about {} MB of disk, and {} MB are free; nothing was done\n",
+            room.needed / 1_000_000,
+            room.free / 1_000_000
+        ))?,
+        None => say("the server does not tell how full its disks are: see that there is room for a second copy; nothing was done\n")?,
+    }
     Ok(End::Done)
 }
 
@@ -187,8 +190,8 @@ impl Shown {
 fn bar(total: u64) -> ProgressBar {
     let bar = ProgressBar::new(total);
     bar.enable_steady_tick(Duration::from_secs(1));
-    let style = ProgressStyle::with_template("        {bar:40} {human_pos} of {human_len}, {per_sec}, {eta} to go");
-    style.map_or(bar.clone(), |style| bar.with_style(style))
+    let style = ProgressStyle::with_template("        {bar:40} {human_pos} of {human_len}, {per_sec}{left}");
+    style.map_or(bar.clone(), |style| bar.with_style(style.with_key("left", super::progress::to_go)))
 }
 
 fn does(stage: Stage) -> &'static str {

@@ -7,30 +7,19 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::args::{Args, Reindex};
-use super::progress::Progress;
-use super::{End, confirmed, print_json, say};
+use super::reindexes::{act, is_served, wait};
+use super::{End, confirmed, print_json, say, who};
 use crate::collection::{self, KeyType};
-use crate::reindex::{self, Request};
-use crate::{Catchword, Error, config};
-
-/// A chunk that meets a locked row gives way and is tried again this often.
-const TRIES: u32 = 10;
-
-/// A reindex that is written down, and how much of it is left.
-struct Started {
-    id: i64,
-    collection: String,
-    chunk: i32,
-    before: i64,
-    left: Option<i64>,
-}
+use crate::printable::printable;
+use crate::reindex::{self, Progress, Request, State};
+use crate::{Catchword, config};
 
 pub(super) async fn run(args: &Args, options: &Reindex) -> anyhow::Result<End> {
     // Postgres alone is needed, and of the collections only this one: nothing is indexed here
     let catchword = args.open()?;
     super::check_database(&catchword).await?;
-    if let Some(number) = options.resume {
-        return resume(&catchword, number, options).await;
+    if let Some(what) = &options.act {
+        return act(&catchword, what).await;
     }
     let config = catchword.config().collection(options.collection.as_deref())?;
     let request = request(config, options, key_type(&catchword, config).await?)?;
@@ -56,15 +45,75 @@ pub(super) async fn run(args: &Args, options: &Reindex) -> anyhow::Result<End> {
         say("nothing was scheduled\n")?;
         return Ok(End::Not);
     }
-    mention_unfinished(&catchword, &request.collection).await?;
-    let started = Started {
-        id: reindex::start(&catchword.context.pool, &request).await?,
-        chunk: request.chunk(),
-        before: 0,
-        left: total,
-        collection: request.collection,
+    begin(&catchword, &Request { expected: total, ..request }, options).await
+}
+
+/// Writes it down, and schedules the first piece: a small one needs no worker for that.
+async fn begin(catchword: &Catchword, request: &Request, options: &Reindex) -> anyhow::Result<End> {
+    let pool = &catchword.context.pool;
+    let id = reindex::start(pool, request).await?;
+    let started = match reindex::feed_one(pool, &request.collection, id).await {
+        Ok(_) => progress(catchword, id).await,
+        Err(error) => Err(error.into()),
     };
-    schedule(&catchword, started, options).await
+    let started = match started {
+        Ok(started) => started,
+        Err(error) => bail!("{error:#}; reindex {id} is written down, and a worker schedules it; watch it: catchword reindex show {id}"),
+    };
+    mention_the_same(catchword, &started).await?;
+    if options.wait {
+        return wait(catchword, id, options.json).await;
+    }
+    if options.json {
+        print_json(
+            &json!({ "collection": started.collection, "reindex": id, "scheduled": started.scheduled, "expected": started.expected }),
+        )?;
+    } else {
+        say(format_args!("{}\n", what_was_done(catchword, &started).await?))?;
+    }
+    Ok(End::Done)
+}
+
+async fn progress(catchword: &Catchword, id: i64) -> anyhow::Result<Progress> {
+    let mut connection = catchword.context.pool.acquire().await.map_err(crate::Error::from)?;
+    reindex::show(&mut connection, id).await?.ok_or_else(|| anyhow::anyhow!("reindex {id} is gone: its collection was detached"))
+}
+
+async fn what_was_done(catchword: &Catchword, started: &Progress) -> anyhow::Result<String> {
+    let Progress { id, collection, scheduled, .. } = started;
+    let served = is_served(catchword, collection).await?;
+    if let Some(trouble) = &started.trouble {
+        let trouble = printable(trouble);
+        return Ok(format!("reindex {id} of {collection} is written down, and its first piece is tried again soon, because: {trouble}"));
+    }
+    if started.all_scheduled {
+        let jobs = if *scheduled == 1 { "job" } else { "jobs" };
+        let next = match served {
+            true => "a worker takes them within seconds".to_owned(),
+            false => format!("no worker runs, so start one, or: catchword sync {collection} --drain"),
+        };
+        return Ok(format!("scheduled {scheduled} {jobs} for {collection}; {next}; watch it: catchword reindex show {id}"));
+    }
+    let total = started.total().map_or("an uncounted number of".to_owned(), |total| total.to_string());
+    let next = match served {
+        true => "workers schedule the rest".to_owned(),
+        false => format!("no worker runs to schedule the rest, so start one, or: catchword sync {collection} --drain"),
+    };
+    Ok(format!(
+        "started reindex {id} of {collection}: {scheduled} of {total} keys are scheduled; {next}; watch it: catchword reindex show {id}"
+    ))
+}
+
+/// Whoever types the same again may not know that it runs.
+async fn mention_the_same(catchword: &Catchword, started: &Progress) -> anyhow::Result<()> {
+    let mut connection = catchword.context.pool.acquire().await.map_err(crate::Error::from)?;
+    let same = |other: &Progress| {
+        other.id != started.id && other.what == started.what && other.rewrite == started.rewrite && other.state == State::Running
+    };
+    if let Some(other) = reindex::list(&mut connection, Some(&started.collection), 20).await?.into_iter().find(same) {
+        eprintln!("note: the same reindex runs already: {other}; to end that one: catchword reindex cancel {}", other.id);
+    }
+    Ok(())
 }
 
 /// The type of the collection's keys. A collection that nobody would serve is refused: its jobs would only lie there.
@@ -75,73 +124,6 @@ async fn key_type(catchword: &Catchword, config: &config::Collection) -> anyhow:
         Some(problem) => bail!("collection {}: {problem}; run: catchword migrate", config.name),
         None => Ok(collection.key_type),
     }
-}
-
-/// Whoever was cut short and types the same again would schedule twice what is there already.
-async fn mention_unfinished(catchword: &Catchword, collection: &str) -> anyhow::Result<()> {
-    let mut connection = catchword.context.pool.acquire().await.map_err(crate::Error::from)?;
-    for unfinished in reindex::unfinished(&mut connection, Some(collection), None).await? {
-        eprintln!(
-            "note: {unfinished}, is not finished: it runs elsewhere, or was interrupted; continue it with: catchword reindex --resume {}",
-            unfinished.id
-        );
-    }
-    Ok(())
-}
-
-async fn resume(catchword: &Catchword, number: Option<i64>, options: &Reindex) -> anyhow::Result<End> {
-    if given(options) > 0 {
-        bail!("--resume continues with the scope of the first command; leave the scope out");
-    }
-    let name = options.collection.as_deref();
-    if name.is_some() {
-        catchword.config().collection(name)?;
-    }
-    let mut connection = catchword.context.pool.acquire().await.map_err(crate::Error::from)?;
-    let Some(found) = reindex::unfinished(&mut connection, name, number).await?.into_iter().next() else {
-        let which = number.map_or(String::new(), |n| format!(" {n}")) + &name.map_or(String::new(), |name| format!(" of {name}"));
-        eprintln!("catchword: there is no unfinished reindex{which}; nothing was scheduled");
-        return Ok(End::Not);
-    };
-    let left = reindex::remaining(&mut connection, found.id).await?;
-    drop(connection);
-    eprintln!("resuming {found}, {} to go", left.map_or("more than could be counted".into(), |n| n.to_string()));
-    let started = Started { id: found.id, chunk: found.chunk(), before: found.scheduled, left, collection: found.collection };
-    schedule(catchword, started, options).await
-}
-
-/// Chunk by chunk, each its own transaction. An interrupt stops it between two, a second one at once; either way it can be resumed.
-async fn schedule(catchword: &Catchword, started: Started, options: &Reindex) -> anyhow::Result<End> {
-    let Started { id, collection, .. } = &started;
-    let go_on = format!("go on with: catchword reindex {collection} --resume {id}");
-    let stop = on_interrupt()?;
-    let progress = Progress::start(started.left, "scheduled");
-    let mut scheduled = 0;
-    loop {
-        if stop.is_cancelled() {
-            progress.finish();
-            bail!("interrupted; {scheduled} jobs were scheduled, {go_on}");
-        }
-        let (chunk, finished) = match with_retries(catchword, *id, started.chunk).await {
-            Ok(done) => done,
-            Err(error) => bail!("{error}; {scheduled} jobs were scheduled, {go_on}"),
-        };
-        scheduled += chunk;
-        progress.at(scheduled);
-        if finished {
-            break;
-        }
-    }
-    progress.finish();
-    let in_all = started.before + scheduled;
-    if options.json {
-        print_json(&json!({ "collection": collection, "reindex": id, "scheduled": in_all }))?;
-    } else {
-        say(format_args!(
-            "scheduled {in_all} jobs for {collection}; a worker takes them from its next tick on; watch them: catchword status\n"
-        ))?;
-    }
-    Ok(End::Done)
 }
 
 pub(super) fn on_interrupt() -> std::io::Result<CancellationToken> {
@@ -162,29 +144,16 @@ pub(super) fn on_interrupt() -> std::io::Result<CancellationToken> {
     Ok(stop)
 }
 
-async fn with_retries(catchword: &Catchword, id: i64, size: i32) -> Result<(i64, bool), crate::Error> {
-    let mut tries = 0;
-    loop {
-        match reindex::chunk(&catchword.context.pool, id, size).await {
-            Err(error)
-                if tries < TRIES && matches!(error.sqlstate().as_deref(), Some(Error::LOCK_NOT_AVAILABLE | Error::DEADLOCK_DETECTED)) =>
-            {
-                tries += 1
-            }
-            done => return done,
-        }
-    }
-}
-
 /// How many scopes were given; it must be one.
 fn given(options: &Reindex) -> usize {
-    options.scopes.len() + usize::from(options.between.is_some()) + usize::from(options.ids.is_some()) + usize::from(options.all)
+    let one = [options.between.is_some(), options.ids.is_some(), options.all, options.condition.is_some()];
+    options.scopes.len() + one.into_iter().map(usize::from).sum::<usize>()
 }
 
 fn request(collection: &config::Collection, options: &Reindex, key_type: KeyType) -> anyhow::Result<Request> {
     let known = || {
         let scopes = collection.flags().into_iter().map(|scope| format!("--{scope} X"));
-        let others = ["--between A B", "--ids …", "--all"].map(String::from);
+        let others = ["--between A B", "--ids …", "--all", "--where SQL"].map(String::from);
         scopes.chain(others).collect::<Vec<_>>().join(" | ")
     };
     match given(options) {
@@ -222,6 +191,10 @@ fn request(collection: &config::Collection, options: &Reindex, key_type: KeyType
         hidden: options.hidden,
         rewrite: options.rewrite,
         tag: options.tag.clone(),
+        condition: options.condition.clone(),
+        rate: options.rate,
+        expected: None,
+        who: Some(who()),
     })
 }
 
@@ -255,6 +228,9 @@ pub(super) fn time(text: &str) -> anyhow::Result<DateTime<Utc>> {
 }
 
 fn describe(request: &Request) -> String {
+    if let Some(condition) = &request.condition {
+        return format!("--where {condition:?} in {}", request.collection);
+    }
     match (&request.scope, &request.between, &request.keys) {
         (Some((scope, value)), ..) => format!("--{scope} {value:?} in {}", request.collection),
         (_, Some((from, to)), _) => format!("--between {} {} in {}", from.to_rfc3339(), to.to_rfc3339(), request.collection),

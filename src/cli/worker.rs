@@ -7,8 +7,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::args::{Args, Worker as Options};
-use super::{End, serve};
+use super::{End, probes};
 use crate::Catchword;
+use crate::elastic::Support;
 use crate::gauges::Part;
 use crate::telemetry::Telemetry;
 
@@ -28,7 +29,9 @@ pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
     // before anybody is told that it runs: who is told may stop it
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tracing::info!(listen = %listener.local_addr()?, "the worker runs; it serves {}", names(&catchword));
-    let server = tokio::spawn(serve::serve(listener, worker.clone(), telemetry.clone(), stop.clone()));
+    crate::worker::tell_what_is_unseen(&catchword.context).await;
+    let server = tokio::spawn(probes::serve(listener, worker.clone(), telemetry.clone(), stop.clone()));
+    tokio::spawn(log_engine(catchword.clone()));
     let mut running = tokio::spawn({
         let stop = stop.clone();
         async move { worker.run(stop).await }
@@ -54,6 +57,16 @@ pub(super) async fn run(args: &Args, options: &Options) -> anyhow::Result<End> {
     telemetry.end().await;
     tracing::info!("stopped");
     Ok(End::Done)
+}
+
+/// Which server the documents are in. One that is down is asked when it is needed.
+async fn log_engine(catchword: Catchword) {
+    let Ok(engine) = catchword.elastic().engine().await else { return };
+    match engine.support() {
+        Support::Known => tracing::debug!("the documents are in {engine}"),
+        Support::Newer => tracing::warn!("the documents are in {engine}, which catchword was not tested with; look for a newer catchword"),
+        Support::No(why) => tracing::error!("the documents are in {engine}: {why}"),
+    }
 }
 
 fn names(catchword: &Catchword) -> String {

@@ -71,7 +71,11 @@ const NAMES: &[&str] = &[
     "ELASTICSEARCH_PASSWORD_FILE",
     "ELASTICSEARCH_API_KEY",
     "ELASTICSEARCH_API_KEY_FILE",
+    "ELASTICSEARCH_BEARER_TOKEN",
+    "ELASTICSEARCH_BEARER_TOKEN_FILE",
     "ELASTICSEARCH_CA_FILE",
+    "ELASTICSEARCH_CLIENT_CERT_FILE",
+    "ELASTICSEARCH_CLIENT_KEY_FILE",
     INDEX_PREFIX,
 ];
 
@@ -145,6 +149,7 @@ mod tests {
                         urls.push(format!("{scheme}://user:{secret}@{host}/d"));
                         urls.push(format!("{scheme}://user:{secret}@{host}/d?sslmode=disable"));
                         urls.push(format!("{scheme}://user:{secret}@{host}"));
+                        urls.push(format!("https://localhost:1,{scheme}://user:{secret}@{host}"));
                     }
                     for parameter in ["password", "sslmode", "port", "sslpassword"] {
                         urls.push(format!("{scheme}://localhost/d?{parameter}={secret}"));
@@ -156,9 +161,12 @@ mod tests {
                 environments.push(vec![("DATABASE_URL", url), ELASTICSEARCH]);
                 environments.push(vec![DATABASE, ("ELASTICSEARCH_URL", url)]);
                 environments.push(vec![DATABASE, ("ELASTICSEARCH_URL", url), ("ELASTICSEARCH_API_KEY", &secret)]);
+                environments.push(vec![DATABASE, ("ELASTICSEARCH_URL", url), ("ELASTICSEARCH_CLIENT_KEY_FILE", &secret)]);
             }
             let path = path.to_str().unwrap();
-            for name in ["DATABASE_URL", "ELASTICSEARCH_URL", "ELASTICSEARCH_PASSWORD", "ELASTICSEARCH_API_KEY"] {
+            for name in
+                ["DATABASE_URL", "ELASTICSEARCH_URL", "ELASTICSEARCH_PASSWORD", "ELASTICSEARCH_API_KEY", "ELASTICSEARCH_BEARER_TOKEN"]
+            {
                 let twin = format!("{name}_FILE");
                 let twin: &str = NAMES.iter().find(|known| **known == twin).unwrap();
                 for (name, value) in [(name, secret.as_str()), (twin, path), (twin, &secret)] {

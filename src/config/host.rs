@@ -32,14 +32,17 @@ impl Host {
     }
 }
 
-/// libpq's `host1:5432,host2:5432` is not a URL for anybody else. A password may have commas, so it is skipped.
-pub(super) fn refuse_list(text: &str) -> Result<(), Fault> {
-    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
-    let rest = rest.rsplit_once('@').map_or(rest, |(_, hosts)| hosts);
-    match rest.split(['/', '?']).next() {
-        Some(hosts) if hosts.contains(',') => Err(several_hosts()),
-        _ => Ok(()),
+/// Postgres' own `host1:5432,host2:5432` is not a URL for anybody else: one URL for each host. A password may have commas, so it is skipped.
+pub(super) fn one_by_one(text: &str) -> Result<Vec<String>, Fault> {
+    let start = text.find("://").map_or(0, |at| at + 3);
+    let start = text.rfind('@').map_or(start, |at| start.max(at + 1));
+    let (before, rest) = text.split_at(start);
+    let (hosts, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let hosts: Vec<&str> = hosts.split(',').collect();
+    if hosts.len() > 1 && hosts.iter().any(|host| host.is_empty() || host.starts_with(':')) {
+        return Err(Fault::new("names a host without a name", format!("write {SEVERAL}")));
     }
+    Ok(hosts.into_iter().map(|host| format!("{before}{host}{after}")).collect())
 }
 
 fn is_local(host: &str) -> bool {
@@ -48,6 +51,8 @@ fn is_local(host: &str) -> bool {
     loopback || host.eq_ignore_ascii_case("localhost") || host.starts_with('/')
 }
 
+const SEVERAL: &str = "postgres://user:password@a:5432,b:5432/database";
+
 fn several_hosts() -> Fault {
-    Fault::new("names several hosts", "name one, the primary: catchword never reads from a replica")
+    Fault::new("names several hosts in a parameter", format!("write them one after the other: {SEVERAL}"))
 }

@@ -5,34 +5,50 @@ use super::error::{Error, Fault};
 use super::secret::Secret;
 use super::variable::Variables;
 
-/// As whom to speak to Elasticsearch: nobody, a user with a password, or an API key.
+/// As whom to speak to Elasticsearch: nobody, a user with a password, an API key, or a bearer token.
 #[derive(Default)]
 pub(super) struct Login {
     pub username: Option<String>,
     pub password: Option<Secret>,
     pub api_key: Option<Secret>,
+    pub bearer_token: Option<Secret>,
 }
 
 const USERNAME: &str = "ELASTICSEARCH_USERNAME";
 const PASSWORD: &str = "ELASTICSEARCH_PASSWORD";
 const API_KEY: &str = "ELASTICSEARCH_API_KEY";
+const BEARER_TOKEN: &str = "ELASTICSEARCH_BEARER_TOKEN";
 const EXAMPLE: &str = "https://user:password@es.example:9200";
 const IN_URL: &str = "a user in ELASTICSEARCH_URL";
 
-/// Takes user and password out of the URL, too, so that whoever prints it later prints no secret.
-pub(super) fn read<G>(url: &mut Url, variables: &Variables<G>) -> Result<Login, Error>
+/// Takes user and password out of the URLs, too, so that whoever prints them later prints no secret.
+pub(super) fn read<G>(urls: &mut [Url], variables: &Variables<G>) -> Result<Login, Error>
 where
     G: Fn(&str) -> Option<String>,
 {
-    let in_url = take_user(url).map_err(|fault| fault.of_variable("ELASTICSEARCH_URL"))?;
+    let in_url = take_one_user(urls).map_err(|fault| fault.of_variable("ELASTICSEARCH_URL"))?;
     let username = variables.get(USERNAME);
     let password = variables.secret(PASSWORD)?;
     let api_key = variables.secret(API_KEY)?;
+    if let Some(token) = variables.secret(BEARER_TOKEN)? {
+        return match (in_url, username, password, api_key) {
+            (None, None, None, None) => {
+                Ok(Login { bearer_token: Some(in_a_header(token, BEARER_TOKEN, "set it as it was handed out")?), ..Login::default() })
+            }
+            (Some(_), ..) => Err(together(BEARER_TOKEN, IN_URL)),
+            (_, Some(_), ..) => Err(together(BEARER_TOKEN, USERNAME)),
+            (_, _, Some(_), _) => Err(together(BEARER_TOKEN, PASSWORD)),
+            (.., Some(_)) => Err(together(BEARER_TOKEN, API_KEY)),
+        };
+    }
     match (in_url, username, password, api_key) {
         (None, None, None, None) => Ok(Login::default()),
-        (None, None, None, Some(key)) => api_key_login(key),
+        (None, None, None, Some(key)) => {
+            let remedy = "set the value that Elasticsearch called encoded when it made the key";
+            Ok(Login { api_key: Some(in_a_header(key, API_KEY, remedy)?), ..Login::default() })
+        }
         (Some((username, password)), None, None, None) | (None, Some(username), Some(password), None) => {
-            Ok(Login { username: Some(username), password: Some(Secret::new(password)), api_key: None })
+            Ok(Login { username: Some(username), password: Some(Secret::new(password)), ..Login::default() })
         }
         (None, Some(_), None, None) => Err(alone(USERNAME, PASSWORD)),
         (None, None, Some(_), None) => Err(alone(PASSWORD, USERNAME)),
@@ -41,6 +57,17 @@ where
         (Some(_), None, Some(_), None) => Err(together(PASSWORD, IN_URL)),
         (None, _, Some(_), Some(_)) => Err(together(API_KEY, PASSWORD)),
         (None, Some(_), None, Some(_)) => Err(together(API_KEY, USERNAME)),
+    }
+}
+
+/// All nodes are asked as the same user: it is enough if one of them has it.
+fn take_one_user(urls: &mut [Url]) -> Result<Option<(String, String)>, Fault> {
+    let taken: Result<Vec<_>, Fault> = urls.iter_mut().map(take_user).collect();
+    let mut users = taken?.into_iter().flatten();
+    let first = users.next();
+    match users.all(|user| Some(&user) == first.as_ref()) {
+        true => Ok(first),
+        false => Err(Fault::new("has different users for its nodes", "write the same one, or one with the first node alone")),
     }
 }
 
@@ -86,18 +113,16 @@ fn together(name: &str, other: &str) -> Error {
     Fault::new(problem, "keep one of them: there is one way to log in").of_variable(name)
 }
 
-fn alone(name: &str, other: &str) -> Error {
+pub(super) fn alone(name: &str, other: &str) -> Error {
     Fault::new(format!("is set without {other}"), format!("set {other} too, or neither")).of_variable(name)
 }
 
-/// The key travels in a header, where a line break within would be a second header.
-fn api_key_login(key: String) -> Result<Login, Error> {
-    if key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let api_key = Some(Secret::new(key));
-        return Ok(Login { api_key, ..Login::default() });
+/// It travels in a header, where a line break within would be a second header.
+fn in_a_header(secret: String, name: &str, remedy: &str) -> Result<Secret, Error> {
+    match secret.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(Secret::new(secret)),
+        false => Err(Fault::new("has a space, a line break or a letter that cannot be sent", remedy).of_variable(name)),
     }
-    let remedy = "set the value that Elasticsearch called encoded when it made the key";
-    Err(Fault::new("has a space, a line break or a letter that no key has", remedy).of_variable(API_KEY))
 }
 
 #[cfg(test)]
@@ -127,8 +152,10 @@ mod tests {
     fn there_is_one_way_to_log_in() {
         let here = (URL, "http://127.0.0.1:9200");
         let user = (URL, "http://u:p@127.0.0.1:9200");
-        let (name, password, key) = ((USERNAME, "u"), (PASSWORD, "p"), (API_KEY, "k"));
-        for good in [&[here][..], &[user], &[here, name, password], &[here, key]] {
+        let (name, password, key, token) = ((USERNAME, "u"), (PASSWORD, "p"), (API_KEY, "k"), (BEARER_TOKEN, "t"));
+        let same = (URL, "http://u:p@127.0.0.1:1,http://127.0.0.1:2,http://u:p@127.0.0.1:3");
+        let other = (URL, "http://u:p@127.0.0.1:1,http://v:p@127.0.0.1:2");
+        for good in [&[here][..], &[user], &[same], &[here, name, password], &[here, key], &[here, token]] {
             settings(good).unwrap();
         }
         for (bad, text) in [
@@ -137,6 +164,10 @@ mod tests {
             (&[here, password, key], "ELASTICSEARCH_API_KEY is set together with ELASTICSEARCH_PASSWORD"),
             (&[here, name, password, key], "ELASTICSEARCH_API_KEY is set together with ELASTICSEARCH_PASSWORD"),
             (&[here, name, key], "ELASTICSEARCH_API_KEY is set together with ELASTICSEARCH_USERNAME"),
+            (&[other], "ELASTICSEARCH_URL has different users for its nodes"),
+            (&[here, token, key], "ELASTICSEARCH_BEARER_TOKEN is set together with ELASTICSEARCH_API_KEY"),
+            (&[here, token, name], "ELASTICSEARCH_BEARER_TOKEN is set together with ELASTICSEARCH_USERNAME"),
+            (&[user, token], "ELASTICSEARCH_BEARER_TOKEN is set together with a user in ELASTICSEARCH_URL"),
             (&[user, key], "ELASTICSEARCH_API_KEY is set together with a user in ELASTICSEARCH_URL"),
             (&[user, name], "ELASTICSEARCH_USERNAME is set together with a user in ELASTICSEARCH_URL"),
             (&[user, password], "ELASTICSEARCH_PASSWORD is set together with a user in ELASTICSEARCH_URL"),
@@ -147,10 +178,10 @@ mod tests {
     }
 
     #[test]
-    fn an_api_key_fits_a_header() {
-        for bad in ["a b", "a\nb", "ä"] {
-            let error = settings(&[(URL, "http://127.0.0.1:9200"), (API_KEY, bad)]).unwrap_err();
-            assert!(error.starts_with("ELASTICSEARCH_API_KEY has a space"), "{error}");
+    fn a_key_and_a_token_fit_a_header() {
+        for (name, bad) in [API_KEY, BEARER_TOKEN].into_iter().flat_map(|name| ["a b", "a\nb", "ä"].map(|bad| (name, bad))) {
+            let error = settings(&[(URL, "http://127.0.0.1:9200"), (name, bad)]).unwrap_err();
+            assert!(error.starts_with(&format!("{name} has a space")), "{error}");
         }
     }
 }

@@ -6,7 +6,8 @@ use super::error::Fault;
 
 /// Flags of `catchword reindex` and of the whole binary: a scope becomes a flag beside them.
 pub(crate) const FLAGS: &[&str] = &[
-    "all", "between", "config", "dry-run", "help", "hidden", "ids", "insecure", "json", "log", "resume", "rewrite", "tag", "version", "yes",
+    "all", "between", "config", "dry-run", "help", "hidden", "ids", "insecure", "json", "log", "rate", "rewrite", "tag", "version", "wait",
+    "where", "yes",
 ];
 
 /// Elasticsearch allows 255 bytes; the prefix takes up to [`PREFIX_LIMIT`] and a hyphen, and `-000001-write` the rest.

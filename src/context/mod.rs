@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sqlx::PgPool;
-use sqlx::postgres::PgConnectOptions;
 use tokio::time::Instant;
+use tokio_util::sync::DropGuard;
 use uuid::Uuid;
 
 use crate::collection::Collection;
 use crate::config::{self, CANARY, Config, ElasticsearchSettings, Environment, Tls};
-use crate::elastic::{Address, Credentials, Elastic, IndexPlan, Target, Transport};
+use crate::database::Hosts;
+use crate::elastic::{Address, Certificate, Credentials, Elastic, IndexPlan, Target, Transport};
 use crate::health::Health;
 use crate::{Error, database};
 
@@ -37,6 +38,11 @@ pub(crate) struct Context {
     pub quick_pool: PgPool,
     pub elastic: Elastic,
     pub health: Health,
+    hosts: Hosts,
+    /// As long as this lives, the pools are kept at the primary of several hosts.
+    _follows: Option<DropGuard>,
+    /// Is `open_pool` the application's own?
+    own_pool: bool,
     known: Mutex<Known>,
     /// When the collections were last read, for processes that have no loop; held while they are being read.
     refreshed: tokio::sync::Mutex<Instant>,
@@ -51,32 +57,56 @@ struct Known {
 }
 
 impl Context {
-    /// Opens pools and client. Nothing is sent yet.
+    /// Opens pools and client. Nothing is sent yet, unless there are several hosts: then the primary is looked for.
     pub fn open(config: Config, environment: &Environment) -> Result<Context, Error> {
-        let options = database::options(&environment.database_url)?;
-        let pool = database::open_pool(&options, connections(&config));
-        Context::with(config, environment, pool, &options)
+        Context::with(config, environment, None)
     }
 
-    /// The same with the application's own pool: its transactions are begun there, and all else goes the same way to the same server.
+    /// The same with the application's own pool: its transactions are begun there, and all else goes where the environment says.
     pub fn with_pool(config: Config, environment: &Environment, pool: PgPool) -> Result<Context, Error> {
-        let options = database::options_of(&pool);
-        Context::with(config, environment, pool, &options)
+        Context::with(config, environment, Some(pool))
     }
 
-    fn with(config: Config, environment: &Environment, open_pool: PgPool, options: &PgConnectOptions) -> Result<Context, Error> {
+    fn with(config: Config, environment: &Environment, given: Option<PgPool>) -> Result<Context, Error> {
         let elastic = Elastic::open(&address(&environment.elasticsearch)?)?;
-        Ok(Context {
+        let hosts = Hosts::of(&environment.database_url)?;
+        let own_pool = given.is_some();
+        let open_pool = given.unwrap_or_else(|| database::open_pool(&hosts, connections(&config)));
+        let (pool, quick_pool) = (database::pool(&hosts, connections(&config)), database::quick_pool(&hosts, QUICK_CONNECTIONS));
+        let mut context = Context {
             prefix: environment.index_prefix.clone(),
-            pool: database::pool(options, connections(&config)),
+            pool,
             open_pool,
-            quick_pool: database::quick_pool(options, QUICK_CONNECTIONS),
+            quick_pool,
             elastic,
             health: Health::new(&config),
+            hosts,
+            _follows: None,
+            own_pool,
             known: Mutex::default(),
             refreshed: tokio::sync::Mutex::new(Instant::now()),
             config,
-        })
+        };
+        context._follows = context.hosts.follow(context.pools());
+        Ok(context)
+    }
+
+    /// Before anything else is asked of Postgres: finds the primary of several hosts, and refuses a pooler that shares sessions.
+    pub async fn reach_postgres(&self) -> Result<(), Error> {
+        self.hosts.point(&self.pools()).await?;
+        if self.own_pool && !database::lead_to_one_database(&self.open_pool, &self.pool).await? {
+            return Err(Error::refused_with(
+                "the application's pool leads to another database than DATABASE_URL",
+                "set DATABASE_URL to the database of the pool",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Those that lead where the environment says.
+    fn pools(&self) -> Vec<PgPool> {
+        let open = (!self.own_pool).then(|| self.open_pool.clone());
+        [self.pool.clone(), self.quick_pool.clone()].into_iter().chain(open).collect()
     }
 
     /// One collection, if it is served.
@@ -128,14 +158,20 @@ fn connections(config: &Config) -> u32 {
 
 /// The settings as the client takes them.
 fn address(settings: &ElasticsearchSettings) -> Result<Address, Error> {
-    let credentials = match (&settings.username, &settings.password, &settings.api_key) {
-        (_, _, Some(key)) => Credentials::ApiKey(key.expose().to_owned()),
-        (Some(username), Some(password), None) => Credentials::Basic { username: username.clone(), password: password.expose().to_owned() },
-        _ => Credentials::None,
+    let credentials = match (&settings.username, &settings.password) {
+        (Some(username), Some(password)) => Credentials::Basic { username: username.clone(), password: password.expose().to_owned() },
+        _ => match (&settings.api_key, &settings.bearer_token) {
+            (Some(key), _) => Credentials::ApiKey(key.expose().to_owned()),
+            (None, Some(token)) => Credentials::Bearer(token.expose().to_owned()),
+            (None, None) => Credentials::None,
+        },
     };
     let transport = match settings.tls {
         Tls::Verified => Transport::Verified,
         Tls::Insecure => Transport::Insecure,
     };
-    Ok(Address::new(&settings.url, credentials, settings.ca_file.clone(), transport)?)
+    let certificate = settings.client_cert_file.clone().zip(settings.client_key_file.clone());
+    let certificate = certificate.map(|(certificate, key)| Certificate { certificate, key });
+    let address = Address::of_nodes(settings.urls(), credentials, settings.ca_file.clone(), transport)?;
+    Ok(Address { certificate, ..address })
 }

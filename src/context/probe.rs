@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use super::Context;
 use crate::collection::Collection;
-use crate::elastic::{Elastic, Has, Target};
+use crate::elastic::{Answer, Elastic, Has, Target};
 use crate::health::{Scope, State};
 
 /// A probe that takes longer has failed.
 const PROBE: Duration = Duration::from_secs(3);
 /// No collection has this key; asking for it says whether the index answers.
 const NO_KEY: &str = "catchword-probe";
+/// Nor this one, by which the cluster is probed.
+const NO_CLUSTER_KEY: &str = "catchword-cluster-probe";
 
 /// Why nothing may be sent for this collection now. Runs the probe if one is due.
 pub(crate) async fn why_not_send(context: &Context, collection: &Collection) -> Option<String> {
@@ -46,15 +48,25 @@ pub(crate) fn probe_in_background(context: &Arc<Context>, collection: &Arc<Colle
 
 async fn probe(context: &Context, scope: Scope<'_>, collection: &Collection) -> Result<(), String> {
     match scope {
-        Scope::Cluster => match tokio::time::timeout(PROBE, context.elastic.version()).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err("no answer to a probe within 3 s".into()),
-        },
+        Scope::Cluster => cluster_answers(&context.elastic, collection.readers_target()).await,
         Scope::Collection(_) => {
             let Some(target) = collection.readers_target() else { return Ok(()) };
             answers_to_a_look(&context.elastic, target).await
         }
+    }
+}
+
+/// A look, which is what every user of ours may do on every server; whatever it tells of the index. Where the index alone gives no answer, the
+/// cluster is asked for nothing at all: one sick index must not keep the others waiting.
+async fn cluster_answers(elastic: &Elastic, target: Option<&Target>) -> Result<(), String> {
+    let looked = match target {
+        Some(target) => elastic.look(target, &[NO_CLUSTER_KEY], PROBE).await.map(|_| ()),
+        None => elastic.is_there(PROBE).await,
+    };
+    match looked {
+        Ok(()) | Err(Answer::Blocked(_) | Answer::Overloaded(_)) => Ok(()),
+        Err(Answer::Unknown(_) | Answer::Unavailable(_)) => elastic.is_there(PROBE).await.map_err(|answer| answer.to_string()),
+        Err(answer) => Err(answer.to_string()),
     }
 }
 

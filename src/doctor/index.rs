@@ -9,7 +9,7 @@ use crate::collection::Collection;
 use crate::config;
 use crate::context::{Context, index_plan};
 use crate::drift::{Drift, drift};
-use crate::elastic::{Actual, Answer, Body, Error, Refresh, Target, Write};
+use crate::elastic::{Actual, Answer, Body, Difference, Error, Refresh, Target, Write};
 
 /// What helps where Elasticsearch did not say how an index is.
 const MAY_LOOK: &str = "the worker's credentials need view_index_metadata";
@@ -48,8 +48,29 @@ pub(super) async fn doctor_index(context: &Context, collection: &Collection, ins
     {
         lines.push(filled(&drift));
     }
+    if let Some(target) = collection.readers_target() {
+        lines.extend(offers(context, target).await);
+    }
     lines.push(try_missing_alias(context, collection).await);
     lines
+}
+
+/// What not every server offers. Whatever needs it does without it, and says so.
+async fn offers(context: &Context, target: &Target) -> Vec<Line> {
+    let room = in_time("read how full the disks are", context.elastic.room_beside(target)).await;
+    let shards = in_time("ask for shards", context.elastic.shards_of(target, &["catchword".to_owned()])).await;
+    let told = |error: Option<Error>| error.filter(Error::is_not_offered);
+    let room = match told(room.err()) {
+        None => ok("room", "before a rebuild it is seen whether a second copy fits on the disks"),
+        Some(error) => ok("room", format!("the server does not tell how full its disks are, and a rebuild does not check it ({error})")),
+    };
+    let shards = match told(shards.err()) {
+        None => ok("shards", "each shard has a sentinel, which shows if it loses writes"),
+        Some(error) => {
+            ok("shards", format!("the server does not tell which shard a document is in: sentinels are spread by chance ({error})"))
+        }
+    };
+    vec![room, shards]
 }
 
 fn judge(context: &Context, config: Option<&config::Collection>, target: &Target, actual: &Actual, installation: Uuid) -> Vec<Line> {
@@ -58,9 +79,29 @@ fn judge(context: &Context, config: Option<&config::Collection>, target: &Target
     if let Some(Ok(plan)) = config.map(|config| index_plan(context, config, installation))
         && let Ok(request) = plan.create_request()
     {
+        let own = actual.settings.get("index").unwrap_or(&serde_json::Value::Null);
+        lines.extend(Difference::of_settings(&plan, own).ok().map(|other| other_settings(target, &other)));
         lines.push(mapping::differs(request.get("mappings").unwrap_or(&serde_json::Value::Null), &actual.mappings));
     }
     lines
+}
+
+/// A setting that the file has otherwise: changed in the file and not applied yet, or in the index by hand.
+fn other_settings(target: &Target, other: &[(String, serde_json::Value, String)]) -> Line {
+    if other.is_empty() {
+        return ok("settings", "as the file says");
+    }
+    let words: Vec<String> = other.iter().map(|(name, file, live)| format!("{name} is {live}, and the file says {file}")).collect();
+    let put: serde_json::Map<_, _> = other.iter().map(|(name, file, _)| (name.clone(), file.clone())).collect();
+    warn(
+        "settings",
+        words.join("; "),
+        format!(
+            "if the file changed: catchword migrate, or a rebuild as it says; if the index did: PUT {}/_settings {}, or correct the file",
+            target.index(),
+            serde_json::Value::from(put)
+        ),
+    )
 }
 
 /// Sends what a worker sends, to an alias that is not there: it must be refused, and must not make an index.
@@ -129,7 +170,8 @@ fn settings(target: &Target, actual: &Actual) -> Vec<Line> {
             "there is only one copy of each document: if its disk fails, the index is gone until it is filled again",
             format!("on two nodes or more: PUT {index}/_settings {{\"index.number_of_replicas\": 1}}"),
         ),
-        found => ok("replicas", format!("{} for each document", found.unwrap_or("some"))),
+        Some(found) => ok("replicas", format!("{found} for each document")),
+        None => ok("replicas", "the server does not tell how many copies there are of a document"),
     };
     let blocks: Vec<&str> = ["read_only", "read_only_allow_delete", "write", "read", "metadata"]
         .into_iter()

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::printable::printable;
+use crate::printable::{self, Tone, printable, write_plain};
 
 /// How one thing is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -61,28 +61,61 @@ impl Report {
     }
 }
 
+/// How much of a report is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// What is not ok, and how much is.
+    NotOk,
+    /// That first, then what is ok.
+    All,
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut group = "";
-        for line in &self.lines {
-            if line.group != group {
-                group = &line.group;
-                writeln!(f, "{}", printable(group))?;
-            }
-            let level = match line.level {
-                Level::Ok => "ok",
-                Level::Warn => "warn",
-                Level::Fail => "FAIL",
-            };
-            writeln!(f, "  {level:<5} {:<15} {}", line.what, printable(&line.says))?;
-            if !line.fix.is_empty() {
-                writeln!(f, "  {:<5} {:<15} do: {}", "", "", printable(&line.fix))?;
-            }
-        }
-        for unseen in &self.unseen {
-            writeln!(f, "unseen  {}", printable(unseen))?;
+        write_plain(f, self.shown(Shown::All))
+    }
+}
+
+impl Report {
+    /// Line by line, what is not ok first.
+    pub(crate) fn shown(&self, how: Shown) -> Vec<printable::Line> {
+        let mut lines = self.grouped(|level| level != Level::Ok);
+        lines.extend(self.unseen.iter().map(|unseen| (Tone::Wrong, format!("unseen  {}", printable(unseen)))));
+        if how == Shown::All {
+            lines.extend(self.grouped(|level| level == Level::Ok));
         }
         let (ok, warn, fail) = (self.count(Level::Ok), self.count(Level::Warn), self.count(Level::Fail));
-        writeln!(f, "{ok} ok, {warn} to think about, {fail} to fix")
+        let more = if how == Shown::NotOk && ok > 0 { "; everything that was looked at: catchword doctor --all" } else { "" };
+        let tone = match (fail, warn) {
+            (1.., _) => Tone::Wrong,
+            (0, 1..) => Tone::Note,
+            (0, 0) => Tone::Well,
+        };
+        lines.push((
+            if self.unseen.is_empty() { tone } else { Tone::Wrong },
+            format!("{ok} ok, {warn} to think about, {fail} to fix{more}"),
+        ));
+        lines
+    }
+
+    /// The lines of these levels, each below the name of its group.
+    fn grouped(&self, of: impl Fn(Level) -> bool) -> Vec<printable::Line> {
+        let (mut lines, mut group) = (Vec::new(), "");
+        for line in self.lines.iter().filter(|line| of(line.level)) {
+            if line.group != group {
+                group = &line.group;
+                lines.push((Tone::Plain, printable(group)));
+            }
+            let (level, tone) = match line.level {
+                Level::Ok => ("ok", Tone::Well),
+                Level::Warn => ("warn", Tone::Note),
+                Level::Fail => ("FAIL", Tone::Wrong),
+            };
+            lines.push((tone, format!("  {level:<5} {:<15} {}", line.what, printable(&line.says))));
+            if !line.fix.is_empty() {
+                lines.push((Tone::Plain, format!("  {:<5} {:<15} do: {}", "", "", printable(&line.fix))));
+            }
+        }
+        lines
     }
 }

@@ -26,7 +26,7 @@ use crate::{Error, database, migrate};
 use elastic::doctor_elasticsearch;
 use index::doctor_index;
 
-pub use line::{Level, Line, Report};
+pub use line::{Level, Line, Report, Shown};
 use line::{fail, ok};
 
 /// Each statement has half of this, so that a view may take as long as a look may.
@@ -75,9 +75,17 @@ pub(crate) async fn doctor(context: &Context, environment: &Environment) -> Repo
 
 /// None: there is no schema to look into.
 async fn doctor_postgres(context: &Context, environment: &Environment, report: &mut Report) -> Result<Option<Attached>, Error> {
-    let hello = tokio::time::timeout(HELLO, database::beside(&context.pool, STATEMENT)).await;
+    let hello = async {
+        context.reach_postgres().await?;
+        database::beside(&context.pool, STATEMENT).await
+    };
+    let hello = tokio::time::timeout(HELLO, hello).await;
     let mut connection = match hello {
         Ok(Ok(connection)) => connection,
+        Ok(Err(Error::Refused { what, remedy })) => {
+            report.add("postgres", [fail("sessions", what, remedy.unwrap_or_default())]);
+            return Err(Error::refused("it cannot be worked with"));
+        }
         Ok(Err(error)) => return Err(down(report, error.to_string())),
         Err(_) => return Err(down(report, "it does not answer within 5 s".into())),
     };

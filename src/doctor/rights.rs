@@ -15,7 +15,7 @@ const OF_ITS_OWN: &str = "run workers as a role of their own: migrations/grants.
 /// A right that grants.sql gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Right {
-    /// Whom: worker, operator or service.
+    /// Whom: worker, operator, reader or service.
     role: &'static str,
     kind: &'static str,
     object: String,
@@ -33,6 +33,8 @@ struct Rights {
     unreadable: Vec<String>,
     writable: Vec<String>,
     sees_sessions: bool,
+    /// May the schema's owner see which server this is?
+    sees_server: bool,
     /// Functions of ours without a path of their own.
     unpinned: Vec<String>,
     /// Functions in our schema that are another's than the schema's owner.
@@ -65,6 +67,7 @@ fn judge(rights: &Rights, needed: &[Right]) -> Vec<Line> {
         lines.push(not_more(rights));
         lines.push(sessions(rights));
     }
+    lines.extend(server(rights));
     lines.push(functions(rights));
     lines.push(view_functions(rights));
     lines
@@ -72,18 +75,22 @@ fn judge(rights: &Rights, needed: &[Right]) -> Vec<Line> {
 
 /// What the role is for, as far as its rights tell: whoever has a right that only an operator has is meant to be one.
 fn purpose(rights: &Rights, needed: &[Right]) -> &'static str {
-    let given = |role: &str, wanted: &dyn Fn(&Right) -> bool| {
-        needed.iter().zip(1..).any(|(right, n)| right.role == role && wanted(right) && !rights.missing.contains(&n))
-    };
-    let for_a_service = |right: &Right| {
+    let also = |right: &Right, role: &str| {
         needed.iter().any(|other| {
-            other.role == "service" && (other.kind, &other.object, &other.privilege) == (right.kind, &right.object, &right.privilege)
+            other.role == role && (other.kind, &other.object, &other.privilege) == (right.kind, &right.object, &right.privilege)
         })
     };
-    if given("operator", &|_| true) {
+    // has it a right of this role that none of the smaller ones has?
+    let is_more_than = |role: &str, smaller: &[&str]| {
+        let given = needed.iter().zip(1..).filter(|(right, n)| right.role == role && !rights.missing.contains(n));
+        given.into_iter().any(|(right, _)| !smaller.iter().any(|smaller| also(right, smaller)))
+    };
+    if is_more_than("operator", &["worker", "reader", "service"]) {
         "operator"
-    } else if given("worker", &|right| !for_a_service(right)) {
+    } else if is_more_than("worker", &["reader", "service"]) {
         "worker"
+    } else if is_more_than("reader", &["service"]) {
+        "reader"
     } else {
         "service"
     }
@@ -108,7 +115,12 @@ fn enough(rights: &Rights, needed: &[Right], purpose: &str) -> Line {
     }
     let may = match purpose {
         "operator" => "what an operator does, and what a worker does",
-        "worker" => "what a worker does; pause, resume, dead replay, dead discard and dead bury need an operator",
+        "worker" => {
+            "what a worker does; pause, resume, dead replay, dead discard, dead bury, and reindex cancel, pause, resume and rate need an operator"
+        }
+        "reader" => {
+            "what a reader does: status, check, explain, journal, dead list, serve --read-only; all else needs a worker or an operator"
+        }
         _ => "what a service does: store_and_schedule, index_now; every command needs a worker or an operator",
     };
     ok("enough", format!("the role {} may do {may}", rights.role))
@@ -131,6 +143,13 @@ fn sessions(rights: &Rights) -> Line {
     }
     let says = "it sees its own sessions only: whoever else holds vacuum back stays unknown to check and metrics";
     warn("sessions seen", says, format!("run: grant pg_read_all_stats to {}", rights.role))
+}
+
+/// Some managed services keep it to themselves, and nobody there can grant it. Where it is seen, as nearly everywhere, it is not worth a line.
+fn server(rights: &Rights) -> Option<Line> {
+    let says = "the schema's owner may not see which server this is: after a failover or a restore that lost commits, no audit starts automatically";
+    let fix = "after one, run: catchword audit --content --repair; or grant execute on function pg_control_system(), pg_current_wal_lsn(), pg_walfile_name(pg_lsn)";
+    (!rights.sees_server).then(|| warn("server seen", says, fix))
 }
 
 /// Views are read under the role's own path, because their functions expect it.
@@ -196,7 +215,7 @@ fn granted(script: &str) -> Vec<Right> {
 
 fn of_statement(statement: &str, breaks: &str) -> Vec<Right> {
     let mut rights = Vec::new();
-    let role = ["worker", "operator", "service"].into_iter().find(|role| statement.ends_with(&format!(" to :\"{role}\"")));
+    let role = ["worker", "operator", "reader", "service"].into_iter().find(|role| statement.ends_with(&format!(" to :\"{role}\"")));
     let (Some(role), Some(rest)) = (role, statement.strip_prefix("grant ")) else { return rights };
     let Some((granted, _)) = rest.rsplit_once(" to :\"") else { return rights };
     let Some((privileges, objects)) = granted.split_once(" on ") else { return rights };
@@ -270,6 +289,7 @@ mod tests {
             unreadable: Vec::new(),
             writable: Vec::new(),
             sees_sessions: true,
+            sees_server: true,
             unpinned: Vec::new(),
             strangers: Vec::new(),
             creators: Vec::new(),
@@ -289,6 +309,7 @@ mod tests {
         assert_eq!(levels(Rights { unreadable: vec!["x".into()], ..well.clone() })[0], Level::Fail);
         assert_eq!(levels(Rights { writable: vec!["x".into()], ..well.clone() })[1], Level::Warn);
         assert_eq!(levels(Rights { sees_sessions: false, ..well.clone() })[2], Level::Warn);
+        assert_eq!(levels(Rights { sees_server: false, ..well.clone() })[3], Level::Warn);
         assert_eq!(levels(Rights { superuser: true, ..well.clone() })[1], Level::Warn);
         assert_eq!(levels(Rights { unpinned: vec!["x".into()], ..well.clone() })[3], Level::Fail);
         assert_eq!(levels(Rights { strangers: vec!["x".into()], ..well.clone() })[3], Level::Fail);
@@ -305,6 +326,8 @@ mod tests {
         assert!(says(&of(&["service"], &needed)).contains("what a service does"));
         assert!(says(&of(&["worker", "service"], &needed)).contains("what a worker does"));
         assert!(says(&of(&["worker", "service", "operator"], &needed)).contains("what an operator does"));
+        assert!(says(&of(&["reader"], &needed)).contains("what a reader does"));
+        assert!(says(&of(&["reader", "service"], &needed)).contains("what a reader does"));
         let mut operator = of(&["worker", "operator"], &needed);
         let resume = needed.iter().position(|right| right.object.contains("resume")).unwrap() as i64 + 1;
         operator.missing.push(resume);

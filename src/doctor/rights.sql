@@ -19,6 +19,10 @@ select (select r.rolsuper from pg_catalog.pg_roles r where r.rolname = current_u
                  or has_table_privilege(current_user, c.source, 'delete')
               order by 1) as writable,
        pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_sessions,
+       (select bool_and(has_function_privilege(n.nspowner, named.function, 'execute'))
+          from pg_catalog.pg_namespace n,
+               (values ('pg_catalog.pg_control_system()'), ('pg_catalog.pg_current_wal_lsn()'), ('pg_catalog.pg_walfile_name(pg_lsn)')) as named (function)
+         where n.nspname = 'catchword') as sees_server,
        -- a procedure that commits cannot have a path of its own: there is nothing in it that is looked up
        array(select p.oid::regprocedure::text from pg_catalog.pg_proc p
               where p.pronamespace = 'catchword'::regnamespace and p.prokind <> 'p'

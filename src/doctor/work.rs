@@ -65,6 +65,7 @@ mod tests {
             blocked: serde_json::Value::Null,
             breaker: "closed".into(),
             trouble: None,
+            lane: None,
             seen_seconds_ago: 1.0,
             passed_seconds_ago: 1.0,
         };

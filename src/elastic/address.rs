@@ -11,14 +11,25 @@ use super::{Error, percent};
 /// An address that was checked: it can be printed, and no password crosses a network in the clear unless somebody said so.
 #[derive(Debug, Clone)]
 pub struct Address {
-    /// The base URL, without user-info.
-    pub url: Url,
+    /// The base URLs of the nodes, without user-info; one at least.
+    pub urls: Vec<Url>,
     /// Who asks.
     pub credentials: Credentials,
-    /// PEM certificates to trust beside the usual ones.
+    /// PEM certificates to trust beside the system's.
     pub ca_file: Option<PathBuf>,
+    /// Who we are to a server that wants a certificate.
+    pub certificate: Option<Certificate>,
     /// How the connection is protected.
     pub transport: Transport,
+}
+
+/// The PEM files of a client's certificate and of its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certificate {
+    /// The certificate, perhaps with those between it and the authority.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
 }
 
 /// Who asks. `Debug` shows only the kind.
@@ -35,6 +46,8 @@ pub enum Credentials {
     },
     /// An API key in its encoded form, as Elasticsearch hands it out.
     ApiKey(String),
+    /// A token that somebody else handed out: a service account's, or one of an identity provider.
+    Bearer(String),
 }
 
 /// How the connection is protected.
@@ -47,15 +60,38 @@ pub enum Transport {
 }
 
 impl Address {
-    /// Checks an address. User-info in the URL becomes the credentials, if there are no others.
+    /// Checks the address of a cluster with one node. User-info in the URL becomes the credentials, if there are no others.
     pub fn new(url: &str, credentials: Credentials, ca_file: Option<PathBuf>, transport: Transport) -> Result<Address, Error> {
+        Address::of_nodes([url], credentials, ca_file, transport)
+    }
+
+    /// The same for one with several: each is asked as the same user.
+    pub fn of_nodes<'a>(
+        urls: impl IntoIterator<Item = &'a str>,
+        mut credentials: Credentials,
+        ca_file: Option<PathBuf>,
+        transport: Transport,
+    ) -> Result<Address, Error> {
+        let mut checked = Vec::new();
+        for url in urls {
+            let (url, found) = Address::check(url, credentials, transport)?;
+            checked.push(url);
+            credentials = found;
+        }
+        if checked.is_empty() {
+            return Err(refuse("there is no address of elasticsearch: write https://host:port"));
+        }
+        Ok(Address { urls: checked, credentials, ca_file, certificate: None, transport })
+    }
+
+    fn check(url: &str, credentials: Credentials, transport: Transport) -> Result<(Url, Credentials), Error> {
         // the text itself is never shown: it may hold a password
         let mut url = Url::parse(url)
             .map_err(|problem| refuse(format!("the address of elasticsearch is not a URL ({problem}): write https://host:port")))?;
         let credentials = take_user_info(&mut url, credentials)?;
         check_url(&url, transport)?;
         check_credentials(&credentials)?;
-        Ok(Address { url, credentials, ca_file, transport })
+        Ok((url, credentials))
     }
 }
 
@@ -65,6 +101,7 @@ impl fmt::Debug for Credentials {
             Credentials::None => "None",
             Credentials::Basic { .. } => "Basic(…)",
             Credentials::ApiKey(_) => "ApiKey(…)",
+            Credentials::Bearer(_) => "Bearer(…)",
         })
     }
 }
@@ -120,7 +157,10 @@ fn check_credentials(credentials: &Credentials) -> Result<(), Error> {
         Credentials::ApiKey(key) if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) => {
             Err(refuse("the API key for elasticsearch is empty or has characters that no key has: give its `encoded` form"))
         }
-        Credentials::ApiKey(_) => Ok(()),
+        Credentials::Bearer(token) if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            Err(refuse("the bearer token for elasticsearch is empty or has characters that no token has"))
+        }
+        Credentials::ApiKey(_) | Credentials::Bearer(_) => Ok(()),
     }
 }
 
@@ -139,7 +179,7 @@ mod tests {
     #[test]
     fn user_info_becomes_credentials_and_is_never_shown() {
         let address = open("https://eva:p%40ss@es.example:9243/base", Transport::Verified).unwrap();
-        assert_eq!(address.url.as_str(), "https://es.example:9243/base");
+        assert_eq!(address.urls[0].as_str(), "https://es.example:9243/base");
         assert_eq!(address.credentials, Credentials::Basic { username: "eva".into(), password: "p@ss".into() });
         let shown = format!("{address:?}");
         assert!(!shown.contains("p@ss") && !shown.contains("p%40ss") && !shown.contains("eva"), "{shown}");
@@ -177,5 +217,7 @@ mod tests {
         assert!(key("a\nb").is_err() && key("").is_err() && key("schlüssel").is_err());
         let both = Address::new("http://eva:x@localhost", Credentials::ApiKey("k".into()), None, Transport::Verified);
         assert!(both.unwrap_err().to_string().contains("keep one"));
+        let token = |token: &str| Address::new("http://localhost", Credentials::Bearer(token.into()), None, Transport::Verified);
+        assert!(token("AAEAAWVsYXN0aWM6").is_ok() && token("a b").is_err() && token("").is_err());
     }
 }

@@ -67,8 +67,12 @@ impl Answer {
 
 /// What an item's status and error mean.
 pub fn of_item(status: u16, error_type: Option<&str>, reason: Option<&str>) -> Answer {
-    let fault = Fault::new(error_type, reason);
-    if let Some(answer) = of_known_fault(status, &fault) {
+    of_fault(status, &Fault::new(error_type, reason))
+}
+
+/// The same of an error as it was read.
+pub(super) fn of_fault(status: u16, fault: &Fault<'_>) -> Answer {
+    if let Some(answer) = of_known_fault(status, fault) {
         return answer;
     }
     let text = fault.redacted(status);
@@ -126,7 +130,9 @@ fn of_known_fault(status: u16, fault: &Fault<'_>) -> Option<Answer> {
             Answer::Blocked(fault.plain(status))
         }
         ("unavailable_shards_exception", _) => Answer::Unavailable(fault.without_request(status)),
-        ("es_rejected_execution_exception" | "circuit_breaking_exception", _) => Answer::Overloaded(fault.redacted(status)),
+        ("es_rejected_execution_exception" | "rejected_execution_exception" | "circuit_breaking_exception", _) => {
+            Answer::Overloaded(fault.redacted(status))
+        }
         ("security_exception", _) => Answer::Denied(fault.plain(status)),
         (_, 401 | 403) => Answer::Denied(fault.redacted(status)),
         (_, 429) => Answer::Overloaded(fault.redacted(status)),

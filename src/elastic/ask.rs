@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::client::Method;
@@ -11,27 +10,9 @@ use super::{Answer, Elastic, Error, answer, percent};
 
 /// How long a question of the operator's kind may take (version, count, index, alias). The master may be slow; a person
 /// or a start-up waits, no batch does.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Elastic {
-    /// The server's version. Also the smallest question that only a living Elasticsearch answers: a probe.
-    pub async fn version(&self) -> Result<String, Error> {
-        #[derive(Deserialize)]
-        struct Nodes {
-            nodes: BTreeMap<String, Node>,
-        }
-        #[derive(Deserialize)]
-        struct Node {
-            version: String,
-        }
-        let doing = "read the version of elasticsearch";
-        // `GET /` is not there in every build; this is
-        let body = self.ask(doing, Method::Get, "/_nodes/_local", &[("filter_path", "nodes.*.version")], None).await?;
-        let answered: Nodes = parse(doing, &body)?;
-        let first = answered.nodes.into_values().next();
-        first.map(|node| node.version).ok_or_else(|| unclear(doing))
-    }
-
     /// How many documents readers see. Tombstones are not counted: the readers' alias filters them.
     pub async fn document_count(&self, alias: &str) -> Result<u64, Error> {
         #[derive(Deserialize)]
@@ -93,7 +74,7 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(doing: &str, body: &'a [u8]) -> Resu
     serde_json::from_slice(body).map_err(|_| unclear(doing))
 }
 
-fn unclear(doing: &str) -> Error {
+pub(super) fn unclear(doing: &str) -> Error {
     let answer = Answer::Unknown("the answer is not what elasticsearch would say: is something else at this address?".to_owned());
     Error::Request { doing: doing.to_owned(), answer }
 }

@@ -105,7 +105,7 @@ fn query(refresh: Refresh) -> &'static [(&'static str, &'static str)] {
     const QUERY: [(&str, &str); 4] = [
         ("require_alias", "true"),
         ("timeout", "5s"),
-        ("filter_path", "items.*._id,items.*.status,items.*.error.type,items.*.error.reason"),
+        ("filter_path", "items.*._id,items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by"),
         ("refresh", "true"),
     ];
     match refresh {

@@ -148,7 +148,7 @@ fn read(body: &[u8], writes: &[Write<'_>]) -> Result<Vec<Answer>, Answer> {
         return unknown("the answer to a bulk is about other keys".to_owned());
     }
     let of = |Item { index }: Item<'_>| match index.error {
-        Some(fault) => answer::of_item(index.status, Some(&fault.error_type), Some(&fault.reason)),
+        Some(fault) => answer::of_fault(index.status, &fault),
         None => answer::of_item(index.status, None, None),
     };
     Ok(items.into_iter().map(of).collect())

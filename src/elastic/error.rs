@@ -23,6 +23,14 @@ pub enum Error {
         problem: String,
     },
 
+    /// The client's certificate or its key cannot be used.
+    ClientCertificate {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+
     /// The HTTP client could not be made.
     Client(String),
 
@@ -168,6 +176,7 @@ impl Error {
     pub fn what(&self) -> String {
         match self {
             Error::Address(problem) => problem.clone(),
+            Error::ClientCertificate { path, problem } => format!("the client certificate {} cannot be used: {problem}", path.display()),
             Error::CaFile { path, problem } => format!("the CA file {} cannot be used: {problem}", path.display()),
             Error::Client(problem) => format!("no client for elasticsearch could be made: {problem}"),
             Error::Request { doing, answer } => format!("could not {doing}: {answer}"),
@@ -205,6 +214,7 @@ impl Error {
         let remedy = match self {
             Error::Address(_) | Error::Client(_) | Error::Request { .. } | Error::Mapping { .. } => return None,
             Error::CaFile { .. } => "it must hold PEM certificates".into(),
+            Error::ClientCertificate { .. } => "the certificate and its key are PEM files; the key is not encrypted".into(),
             Error::NameTaken { .. } => "if it came later, remove it and run `catchword migrate`; \
                 if your readers use it, give the collection another `index` before its first `catchword migrate`, \
                 fill it with `catchword reindex --all`, then move your readers"

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::redact::{cut, redact};
+use super::redact::{cut, hint, redact};
 
 /// An error as Elasticsearch words it, as far as it can be read: a balancer answers in HTML. What is not said is empty.
 #[derive(Debug, Default, Deserialize)]
@@ -11,11 +11,14 @@ pub(super) struct Fault<'a> {
     pub error_type: Cow<'a, str>,
     #[serde(borrow, default)]
     pub reason: Cow<'a, str>,
+    /// Some servers say only there what is wrong.
+    #[serde(borrow, default)]
+    pub caused_by: Option<Box<Fault<'a>>>,
 }
 
 impl<'a> Fault<'a> {
     pub fn new(error_type: Option<&'a str>, reason: Option<&'a str>) -> Fault<'a> {
-        Fault { error_type: error_type.unwrap_or_default().into(), reason: reason.unwrap_or_default().into() }
+        Fault { error_type: error_type.unwrap_or_default().into(), reason: reason.unwrap_or_default().into(), caused_by: None }
     }
 
     /// The error of a whole request: `{"error": {"type": …, "reason": …}}` or `{"error": "…"}`.
@@ -33,14 +36,32 @@ impl<'a> Fault<'a> {
         }
         match serde_json::from_slice::<Body<'a>>(body).map(|body| body.error) {
             Ok(Error::Fault(fault)) => fault,
-            Ok(Error::Text(reason)) => Fault { error_type: Cow::Borrowed(""), reason },
+            Ok(Error::Text(reason)) => Fault { reason, ..Fault::default() },
             Err(_) => Fault::default(),
         }
     }
 
-    /// Its text without the values of documents.
+    /// Its text without the values of documents, and what is behind it.
     pub fn redacted(&self, status: u16) -> String {
-        redact(&self.worded(status))
+        let own = redact(&self.worded(status));
+        match self.cause() {
+            Some(cause) if !own.contains(&cause) => format!("{own}; caused by {cause}"),
+            _ => own,
+        }
+    }
+
+    /// The innermost cause, as far as it holds no value of a document.
+    fn cause(&self) -> Option<String> {
+        let mut innermost = self.caused_by.as_deref()?;
+        while let Some(cause) = innermost.caused_by.as_deref() {
+            innermost = cause;
+        }
+        match (&*innermost.error_type, hint(&innermost.reason)) {
+            ("", hint) if hint.is_empty() || hint == "…" => None,
+            ("", hint) => Some(hint),
+            (error_type, hint) if hint.is_empty() => Some(error_type.to_owned()),
+            (error_type, hint) => Some(format!("{error_type}: {hint}")),
+        }
     }
 
     /// Its text as it is, for faults that name indices, users and actions, and never a document.
@@ -88,6 +109,18 @@ mod tests {
         assert_eq!(text.plain(406), "Content-Type header [text/plain] is not supported (status 406)");
         assert_eq!(Fault::of_request(b"<html>bad gateway</html>").plain(502), "status 502");
         assert_eq!(Fault::of_request(b"").plain(413), "status 413");
+    }
+
+    #[test]
+    fn what_is_behind_an_error_is_told_without_values() {
+        // by OpenSearch 3.3.0
+        let body = br#"{"error":{"type":"mapper_parsing_exception","reason":"failed to parse field [n] of type [long] in document with id 'a'. Preview of field's value: 'a secret word'","caused_by":{"type":"illegal_argument_exception","reason":"For input string: \"a secret word\""}}}"#;
+        assert_eq!(
+            Fault::of_request(body).redacted(400),
+            "mapper_parsing_exception: failed to parse field [n] of type [long] in document with id …; caused by illegal_argument_exception: For input string: …"
+        );
+        let nested = br#"{"error":{"type":"a","reason":"failed to parse","caused_by":{"type":"b","reason":"failed","caused_by":{"type":"c","reason":"Unexpected end-of-input (12) at 5"}}}}"#;
+        assert_eq!(Fault::of_request(nested).redacted(400), "a: failed to parse; caused by c: Unexpected end-of-input …");
     }
 
     #[test]

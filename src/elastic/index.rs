@@ -15,6 +15,7 @@ mod plan;
 mod room;
 mod search_alias;
 mod seen;
+mod settings;
 
 pub use difference::Difference;
 pub use ensure::{Done, Ensured};

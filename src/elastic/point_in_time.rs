@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use super::client::Method;
 use bytes::Bytes;
-use futures_util::future::try_join_all;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::ask::parse;
 use super::client::{Reply, Request};
+use super::engine::Walk;
 use super::{Answer, Elastic, Error, Target, answer, percent};
 
-/// Parts of an index that are walked at the same time: a search keeps one core busy.
+/// Parts of an index that are walked at the same time: a search keeps one core busy. There may be more of them.
 const PARTS: usize = 3;
 /// Ids in a page at most: more are hardly faster, and of a part Elasticsearch gives no more than 10,000 at once.
 pub const PAGE: usize = PARTS * 10_000;
@@ -41,33 +42,53 @@ impl Elastic {
         let doing = format!("open a point in time on {target}");
         let index = percent::encode(&target.write_alias());
         self.ask(&doing, Method::Post, &format!("/{index}/_refresh"), &[("filter_path", "_shards.failed")], None).await?;
-        let body = self.ask(&doing, Method::Post, &format!("/{index}/_pit"), &[("keep_alive", KEEP)], None).await?;
+        let path = self.engine().await?.point_in_time(target);
+        let body = self.ask(&doing, Method::Post, &path, &[("keep_alive", KEEP)], None).await?;
         #[derive(Deserialize)]
         struct Opened {
+            #[serde(alias = "pit_id")]
             id: String,
         }
         Ok(parse::<Opened>(&doing, &body)?.id)
     }
 
     /// The next page of what readers see, of about `size` ids. None: the point in time is gone, and the walk starts from scratch.
-    pub async fn page(&self, point_in_time: &str, after: Option<&str>, size: usize) -> Result<Option<Page>, Error> {
+    pub async fn page(&self, target: &Target, point_in_time: &str, after: Option<&str>, size: usize) -> Result<Option<Page>, Error> {
+        let walk = self.engine().await?.walk();
         let places = match after {
-            None => vec![Place::Beginning; PARTS],
-            Some(after) => match serde_json::from_str::<Vec<Place>>(after) {
-                Ok(places) if !places.is_empty() => places,
-                // kept by another version of this program
+            None => vec![Place::Beginning; self.fewest_parts(walk, target).await?],
+            Some(after) => match serde_json::from_str::<Cursor<'_>>(after) {
+                Ok(cursor) if !cursor.parts.is_empty() && cursor.sort == walk.sort => cursor.parts,
+                // kept by another version of this program, or of the server
                 _ => return Ok(None),
             },
         };
-        let size = size.min(PAGE).div_ceil(places.len());
-        let parts = places.iter().enumerate().map(|(n, place)| self.part_of_page(point_in_time, (n, places.len()), place, size));
-        let parts: Option<Vec<Part>> = try_join_all(parts).await?.into_iter().collect();
-        Ok(parts.map(|parts| Page::of(parts, point_in_time)))
+        let size = size.min(PAGE).div_ceil(places.len()).max(1);
+        let part = |(n, place)| self.part_of_page(point_in_time, walk, (n, places.len()), place, size);
+        let parts: Vec<_> = places.iter().enumerate().map(part).collect();
+        let parts: Vec<Option<Part>> = stream::iter(parts).buffered(PARTS).try_collect().await?;
+        let parts: Option<Vec<Part>> = parts.into_iter().collect();
+        Ok(parts.map(|parts| Page::of(parts, walk, point_in_time)))
+    }
+
+    /// Where a place in the order is not a document's own, each part has to lie in one shard: it does, if there are as many parts as shards.
+    async fn fewest_parts(&self, walk: Walk, target: &Target) -> Result<usize, Error> {
+        match walk.is_total {
+            true => Ok(PARTS),
+            false => Ok(self.identity(target).await?.1.max(PARTS)),
+        }
     }
 
     /// The next documents of the nth of so many parts. An index may be set to give fewer at once: then it says how many, and is asked for
     /// that.
-    async fn part_of_page(&self, point_in_time: &str, part: (usize, usize), place: &Place, size: usize) -> Result<Option<Part>, Error> {
+    async fn part_of_page(
+        &self,
+        point_in_time: &str,
+        walk: Walk,
+        part: (usize, usize),
+        place: &Place,
+        size: usize,
+    ) -> Result<Option<Part>, Error> {
         if *place == Place::End {
             return Ok(Some(Part::default()));
         }
@@ -75,7 +96,7 @@ impl Elastic {
         let failed = |answer| Error::Request { doing: doing.to_owned(), answer };
         let mut size = size;
         loop {
-            let reply = self.ask_for_part(point_in_time, part, place, size).await.map_err(failed)?;
+            let reply = self.ask_for_part(point_in_time, walk, part, place, size).await.map_err(failed)?;
             match reply.status {
                 200 => return Ok(Some(read(doing, &reply.body)?)),
                 404 if is_gone(&reply.body) => return Ok(None),
@@ -87,19 +108,29 @@ impl Elastic {
         }
     }
 
-    async fn ask_for_part(&self, point_in_time: &str, (n, parts): (usize, usize), place: &Place, size: usize) -> Result<Reply, Answer> {
+    async fn ask_for_part(
+        &self,
+        point_in_time: &str,
+        walk: Walk,
+        (n, parts): (usize, usize),
+        place: &Place,
+        size: usize,
+    ) -> Result<Reply, Answer> {
         let mut question = json!({
             "size": size,
             "_source": false,
             "version": true,
             "track_total_hits": false,
             "pit": { "id": point_in_time, "keep_alive": KEEP },
-            "slice": { "id": n, "max": parts },
-            "sort": ["_shard_doc"],
+            "sort": [walk.sort],
             "query": super::index::shown_to_readers(),
         });
-        if let (Place::Behind(sort), Some(question)) = (place, question.as_object_mut()) {
-            question.insert("search_after".into(), sort.clone());
+        if let Place::Behind(sort) = place {
+            question["search_after"] = sort.clone();
+        }
+        // one part is no part, and is refused
+        if parts > 1 {
+            question["slice"] = json!({ "id": n, "max": parts });
         }
         let query = [
             // a shard that is down would hide its documents
@@ -113,9 +144,17 @@ impl Elastic {
 
     /// Gives a point in time back. One that is gone already is as good.
     pub async fn close_point_in_time(&self, point_in_time: &str) {
-        let body = Bytes::from(json!({ "id": point_in_time }).to_string());
-        _ = self.ask("close a point in time", Method::Delete, "/_pit", &[], Some(body)).await;
+        let Ok(engine) = self.engine().await else { return };
+        let (path, body) = engine.close_point_in_time(point_in_time);
+        _ = self.ask("close a point in time", Method::Delete, path, &[], Some(body)).await;
     }
+}
+
+/// How far a walk has come, and in which order it goes.
+#[derive(Serialize, Deserialize)]
+struct Cursor<'a> {
+    sort: Cow<'a, str>,
+    parts: Vec<Place>,
 }
 
 /// How far the walk over a part has come.
@@ -137,10 +176,10 @@ struct Part {
 }
 
 impl Page {
-    fn of(parts: Vec<Part>, point_in_time: &str) -> Page {
+    fn of(parts: Vec<Part>, walk: Walk, point_in_time: &str) -> Page {
         let point_in_time = parts.iter().find_map(|part| part.point_in_time.clone()).unwrap_or_else(|| point_in_time.to_owned());
-        let places: Vec<&Place> = parts.iter().map(|part| &part.place).collect();
-        let after = json!(places).to_string();
+        let places = parts.iter().map(|part| part.place.clone()).collect();
+        let after = json!(Cursor { sort: walk.sort.into(), parts: places }).to_string();
         Page { documents: parts.into_iter().flat_map(|part| part.documents).collect(), after, point_in_time }
     }
 }
@@ -202,12 +241,13 @@ mod tests {
         assert_eq!(part.documents, [("a\"b".to_owned(), 2), ("c".to_owned(), 12)]);
         let last = read("test", br#"{"pit_id":"abd","timed_out":false}"#).unwrap();
         assert!(last.documents.is_empty());
-        let page = Page::of(vec![part, last], "abc");
+        let walk = Walk { sort: "_shard_doc", is_total: true };
+        let page = Page::of(vec![part, last], walk, "abc");
         assert_eq!((page.documents.len(), page.point_in_time.as_str()), (2, "abc"));
-        let places: Vec<Place> = serde_json::from_str(&page.after).unwrap();
-        assert_eq!(places, [Place::Behind(json!([4294967297_i64])), Place::End]);
+        let cursor: Cursor<'_> = serde_json::from_str(&page.after).unwrap();
+        assert_eq!((&*cursor.sort, cursor.parts), ("_shard_doc", vec![Place::Behind(json!([4294967297_i64])), Place::End]));
         // nothing is asked any more, and the name stays
-        let end = Page::of(vec![Part::default(), Part::default()], "abd");
+        let end = Page::of(vec![Part::default(), Part::default()], walk, "abd");
         assert!(end.documents.is_empty() && end.point_in_time == "abd");
     }
 

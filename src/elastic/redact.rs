@@ -36,6 +36,27 @@ pub(crate) fn redact(reason: &str) -> String {
     cut(&kept)
 }
 
+/// Longest text kept of a cause, in characters: it comes behind a whole reason.
+const HINT: usize = 120;
+
+/// The beginning of a cause: its words, and names out of the mapping, up to where a value may begin. Unlike the error itself, a cause tells
+/// values also without quotes: `Numeric value (99999999999) out of range of int`, `unknown geometry type: secret`.
+pub(super) fn hint(reason: &str) -> String {
+    let redacted = redact(reason);
+    let before_value = redacted.char_indices().find(|(at, c)| {
+        c.is_ascii_digit() || matches!(c, '(' | '{' | '<' | '=' | '…') || (*c == ':' && redacted[at + 1..].starts_with(' '))
+    });
+    let kept = match before_value {
+        None => redacted,
+        Some((at, ':')) => format!("{}: …", &redacted[..at]),
+        Some((at, _)) => format!("{}…", &redacted[..at]),
+    };
+    match kept.char_indices().nth(HINT) {
+        Some((end, _)) => format!("{}…", &kept[..end]),
+        None => kept,
+    }
+}
+
 /// A text cut to the limit, on one line.
 pub(super) fn cut(text: &str) -> String {
     let line: String = text.chars().take(LIMIT + 1).map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -86,7 +107,26 @@ fn is_name(inner: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{LIMIT, redact};
+    use super::{LIMIT, hint, redact};
+
+    #[test]
+    fn a_cause_is_told_up_to_its_first_value() {
+        for (reason, kept) in [
+            ("For input string: \"secret\"", "For input string: …"),
+            ("Numeric value (99999999999) out of range of int (-2147483648 - 2147483647)", "Numeric value …"),
+            ("unknown geometry type: secret", "unknown geometry type: …"),
+            ("'secret' is not an IP string literal.", "…"),
+            ("Cannot parse Boolean value [secret], expecting [true] or [false]", "Cannot parse Boolean value …"),
+            (
+                "mapping set to strict, dynamic introduction of [y] within [o] is not allowed",
+                "mapping set to strict, dynamic introduction of [y] within [o] is not allowed",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(hint(reason), kept);
+        }
+        assert!(hint(&"é ".repeat(500)).chars().count() <= 121);
+    }
 
     #[test]
     fn names_stay_and_values_go() {

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::ask::parse;
 use super::client::Request;
-use super::{Answer, Elastic, Error, Target, answer, percent};
+use super::{Answer, Elastic, Error, Target, Vectors, answer, percent};
 
 /// A document as an index keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,11 +41,15 @@ impl Elastic {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
+        // a server that may not be asked what it is gives what it gives
+        let engine = tokio::time::timeout(limit, self.engine()).await.ok().and_then(Result::ok);
+        let whole = engine.and_then(|engine| engine.whole_documents());
+        // no filter_path: it would rewrite the documents
+        let query: Vec<(&str, &str)> = [("realtime", "true")].into_iter().chain(whole).collect();
         let request = Request {
             method: Method::Post,
             path: &format!("/{}/_mget", percent::encode(&target.write_alias())),
-            // no filter_path: it would rewrite the documents
-            query: &[("realtime", "true")],
+            query: &query,
             content_type: "application/json",
             body: Some(Bytes::from(json!({ "ids": keys }).to_string())),
         };
@@ -56,17 +60,21 @@ impl Elastic {
         }
     }
 
-    /// Does this index keep documents as they were written? One that leaves parts out, or rebuilds them from their fields, cannot be
-    /// compared by content.
-    pub async fn keeps_sources(&self, target: &Target) -> Result<bool, Error> {
+    /// Does this index keep documents as they were written, and where are the vectors in them, which it keeps only nearly so? None: it leaves
+    /// parts out, or rebuilds documents from their fields, and cannot be compared by content.
+    pub async fn keeps_sources(&self, target: &Target) -> Result<Option<Vectors>, Error> {
         let doing = format!("read the mapping of {target}");
         let path = format!("/{}", percent::encode(target.index()));
-        let query = [("filter_path", "*.mappings._source,*.settings.index.mapping.source.mode,*.settings.index.uuid")];
+        let settings = "*.settings.index.mapping.source.mode,*.settings.index.derived_source.enabled,*.settings.index.uuid";
+        let query = [("filter_path", &*format!("*.mappings._source,*.mappings.properties,{settings}"))];
         let body = self.ask(&doing, Method::Get, &path, &query, None).await?;
         let seen: Value = parse(&doing, &body)?;
         let index = seen.as_object().and_then(|indices| indices.values().next()).cloned().unwrap_or_default();
-        let mode = index.pointer("/settings/index/mapping/source/mode").and_then(Value::as_str).unwrap_or("stored");
-        Ok(mode == "stored" && index.pointer("/mappings/_source").is_none())
+        let setting = |path: &str| index.pointer(path).and_then(Value::as_str);
+        let is_stored = setting("/settings/index/mapping/source/mode").is_none_or(|mode| mode == "stored");
+        let is_derived = setting("/settings/index/derived_source/enabled") == Some("true");
+        let is_kept = is_stored && !is_derived && index.pointer("/mappings/_source").is_none();
+        Ok(is_kept.then(|| Vectors::of(index.get("mappings").unwrap_or(&Value::Null))))
     }
 }
 

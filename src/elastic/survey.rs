@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::ask::parse;
-use super::{Elastic, Error, percent};
+use super::{Elastic, Engine, Error, percent};
 
 /// The cluster, as far as the promises rest on it.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    pub version: String,
+    pub engine: Engine,
     /// The clock of the node that answered, in milliseconds since 1970; none: it may not be asked.
     pub clock: Option<i64>,
 }
@@ -31,8 +31,8 @@ pub struct Actual {
 impl Elastic {
     /// Reads what the cluster is.
     pub async fn cluster(&self) -> Result<Cluster, Error> {
-        let version = self.version().await?;
-        Ok(Cluster { version, clock: self.clock().await.unwrap_or(None) })
+        let engine = self.ask_engine().await?;
+        Ok(Cluster { engine, clock: self.clock().await.unwrap_or(None) })
     }
 
     async fn clock(&self) -> Result<Option<i64>, Error> {

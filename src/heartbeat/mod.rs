@@ -25,6 +25,8 @@ pub struct WorkerRow {
     pub breaker: String,
     /// What its last tick failed of.
     pub trouble: Option<String>,
+    /// Why it cannot keep the quick lane. Meanwhile writes wait for its tick.
+    pub lane: Option<String>,
     pub seen_seconds_ago: f64,
     /// Since its last successful pass, or since its start if there was none.
     pub passed_seconds_ago: f64,
@@ -34,6 +36,17 @@ impl WorkerRow {
     /// Has it shown itself lately?
     pub fn is_alive(&self) -> bool {
         self.seen_seconds_ago < ABSENT_SECONDS
+    }
+
+    /// Takes off what is about other collections than these. What its last tick failed of may name any.
+    pub(crate) fn only(&mut self, seen: &[String]) {
+        if self.collections.iter().any(|name| !seen.contains(name)) {
+            self.trouble = self.trouble.take().map(|_| "its last tick failed".into());
+        }
+        self.collections.retain(|name| seen.contains(name));
+        if let Some(blocked) = self.blocked.as_object_mut() {
+            blocked.retain(|name, _| seen.contains(name));
+        }
     }
 }
 

@@ -21,7 +21,9 @@ select a.attrelid::bigint as relation, a.attname::text as name, quote_ident(a.at
        coalesce(col_description(a.attrelid, a.attnum), '') as description,
        array(select m.attname::text
                from pg_catalog.pg_attrdef e
-               join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_attrdef'::regclass and d.objid = e.oid
+               join pg_catalog.pg_depend d on (d.classid = 'pg_catalog.pg_attrdef'::regclass and d.objid = e.oid
+                                               -- before 15 the column itself depends on what it is made of
+                                               or d.classid = 'pg_catalog.pg_class'::regclass and d.objid = a.attrelid and d.objsubid = a.attnum)
                                           and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = a.attrelid
                join pg_catalog.pg_attribute m on m.attrelid = a.attrelid and m.attnum = d.refobjsubid and m.attnum <> a.attnum
               where a.attgenerated <> '' and e.adrelid = a.attrelid and e.adnum = a.attnum

@@ -3,14 +3,15 @@ with moved as (
   delete from catchword.job
    using unnest($1::bigint[], $2::text[], $3::text[]) as burial (id, reason, error)
    where job.id = burial.id
-  returning job.id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts + 1 as attempts, burial.error, traceparent, cursor, burial.reason
+  returning job.id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts + 1 as attempts, burial.error, traceparent, cursor, burial.reason, reindex
 ),
 replaced as (
   delete from catchword.dead_job using moved
    where dead_job.key = moved.key and dead_job.collection = moved.collection and dead_job.name = moved.name
 )
-insert into catchword.dead_job (id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, last_error, traceparent, cursor, reason)
+insert into catchword.dead_job (id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, last_error, traceparent, cursor, reason, reindex)
 select distinct on (name, collection, key)
-       id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, error, traceparent, cursor, reason
+       id, name, collection, key, enqueued_at, scheduled_at, expires_at, priority, tag, attempts, error, traceparent, cursor, reason,
+       max(abs(reindex)) over (partition by name, collection, key)
   from moved
  order by name, collection, key, attempts desc, id

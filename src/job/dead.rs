@@ -16,6 +16,8 @@ pub struct Which {
     pub reason: Option<String>,
     pub tag: Option<String>,
     pub since: Option<DateTime<Utc>>,
+    /// The very text of the error; empty: those without one.
+    pub error: Option<String>,
 }
 
 /// A dead letter, for people.
@@ -50,24 +52,24 @@ pub struct Group {
 pub async fn dead_letters(connection: &mut PgConnection, which: &Which, limit: i64) -> Result<Vec<Letter>, Error> {
     let query = sqlx::query_as(include_str!("dead_list.sql"));
     let query = query.bind(&which.ids).bind(&which.collection).bind(&which.reason).bind(&which.tag).bind(which.since);
-    Ok(query.bind(limit).fetch_all(connection).await?)
+    Ok(query.bind(&which.error).bind(limit).fetch_all(connection).await?)
 }
 
 /// The dead letters by error, the most frequent first.
 pub async fn dead_groups(connection: &mut PgConnection, which: &Which, limit: i64) -> Result<Vec<Group>, Error> {
     let query = sqlx::query_as(include_str!("dead_groups.sql"));
     let query = query.bind(&which.ids).bind(&which.collection).bind(&which.reason).bind(&which.tag).bind(which.since);
-    Ok(query.bind(limit).fetch_all(connection).await?)
+    Ok(query.bind(&which.error).bind(limit).fetch_all(connection).await?)
 }
 
 /// Schedules dead letters again. The journal says who did it, in what words.
 pub async fn replay(connection: &mut PgConnection, which: &Which, who: &str, words: &str) -> Result<i64, Error> {
-    act(connection, sqlx::query("select catchword.replay($1, $2, $3, $4, $5, $6, $7)"), which, who, words).await
+    act(connection, sqlx::query("select catchword.replay($1, $2, $3, $4, $5, $6, $7, $8)"), which, who, words).await
 }
 
 /// Throws dead letters away. The journal says who did it, in what words.
 pub async fn discard(connection: &mut PgConnection, which: &Which, who: &str, words: &str) -> Result<i64, Error> {
-    act(connection, sqlx::query("select catchword.discard($1, $2, $3, $4, $5, $6, $7)"), which, who, words).await
+    act(connection, sqlx::query("select catchword.discard($1, $2, $3, $4, $5, $6, $7, $8)"), which, who, words).await
 }
 
 async fn act(
@@ -79,5 +81,5 @@ async fn act(
 ) -> Result<i64, Error> {
     use sqlx::Row;
     let query = query.bind(&which.ids).bind(&which.collection).bind(&which.reason).bind(&which.tag).bind(which.since);
-    Ok(query.bind(who).bind(words).fetch_one(connection).await?.try_get(0)?)
+    Ok(query.bind(&which.error).bind(who).bind(words).fetch_one(connection).await?.try_get(0)?)
 }

@@ -6,6 +6,7 @@ select collection, reason, last_error, count(*) as count, min(died_at) as first,
    and ($3::text is null or reason = $3)
    and ($4::text is null or tag = $4)
    and ($5::timestamptz is null or died_at >= $5)
+   and ($6::text is null or coalesce(last_error, '') = $6)
  group by collection, reason, last_error
  order by count(*) desc, collection, reason, last_error
- limit $6
+ limit $7

@@ -27,6 +27,8 @@ pub struct Done {
     pub shown: Shown,
     /// Fields that were added to the index's mapping.
     pub added: Vec<String>,
+    /// Settings of the index that were changed, in words.
+    pub settings: Vec<String>,
     /// What is due because the mapping file or the view changed since the index was filled.
     pub due: Option<String>,
     /// What is doubtful about its view.
@@ -44,6 +46,7 @@ pub(crate) async fn migrate(context: &Context) -> Result<(Vec<String>, Vec<Done>
 /// The same for a database that may be a copy of another one.
 pub(crate) async fn migrate_copy(context: &Context, copy: OfACopy) -> Result<(Vec<String>, Vec<Done>), Error> {
     let pool = &context.pool;
+    context.reach_postgres().await?;
     collection::refuse_standby(&mut *pool.acquire().await?).await?;
     schema::refuse_encoding(&mut *pool.acquire().await?).await?;
     // what the mapping files say is checked before anything is changed
@@ -76,11 +79,23 @@ pub(crate) async fn migrate_copy(context: &Context, copy: OfACopy) -> Result<(Ve
         collection::set_targets(pool, &config.name, index.target.index()).await?;
         let plan = index_plan(context, config, installation)?;
         collection::set_search_alias(pool, &config.name, plan.search_alias.as_deref()).await?;
-        let (added, due) = bring_in_line(context, config, &plan).await?;
+        let (Brought { added, settings }, due) = bring_in_line(context, config, &plan).await?;
         let connection = &mut *pool.acquire().await?;
         let loaded = collection::load(connection, config, &context.prefix).await?;
         let (doubts, lost) = (loaded.doubts(connection).await?, loaded.ways_back(connection).await?);
-        done.push(Done { collection: config.name.clone(), attached, refused, alias: plan.alias, index, shown, added, due, doubts, lost });
+        done.push(Done {
+            collection: config.name.clone(),
+            attached,
+            refused,
+            alias: plan.alias,
+            index,
+            shown,
+            added,
+            settings,
+            due,
+            doubts,
+            lost,
+        });
     }
     Ok((applied, done))
 }
@@ -135,19 +150,29 @@ async fn recorded(context: &Context, config: &config::Collection) -> Result<(Vec
     }
 }
 
-/// Adds the fields that the mapping file has and the index lacks. What an existing index cannot take is reported, and not changed.
-async fn bring_in_line(context: &Context, config: &config::Collection, plan: &IndexPlan) -> Result<(Vec<String>, Option<String>), Error> {
+/// What of a mapping file was done to the index that readers see.
+#[derive(Default)]
+struct Brought {
+    added: Vec<String>,
+    settings: Vec<String>,
+}
+
+/// Changes settings, and adds the fields that the mapping file has and the index lacks. What an existing index cannot take is reported, and
+/// not changed.
+async fn bring_in_line(context: &Context, config: &config::Collection, plan: &IndexPlan) -> Result<(Brought, Option<String>), Error> {
     let found = drift(context, config).await?;
     if found.rebuilding || !found.mapping.changed.is_empty() {
-        return Ok((Vec::new(), found.due()));
+        return Ok((Brought::default(), found.due()));
     }
     let attached = collection::load(&mut *context.pool.acquire().await?, config, &context.prefix).await?;
-    let mut added = Vec::new();
+    let mut brought = Brought::default();
     for target in &attached.targets {
         let found = context.elastic.bring_in_line(plan, target).await?;
-        added.extend(found.added.into_iter().filter(|_| Some(target) == attached.readers_target()));
+        if Some(target) == attached.readers_target() {
+            brought = Brought { added: found.added, settings: found.settings };
+        }
     }
-    Ok((added, drift(context, config).await?.due()))
+    Ok((brought, drift(context, config).await?.due()))
 }
 
 /// Elasticsearch could not be asked, or refuses the index: said with what that leaves.

@@ -62,9 +62,11 @@ impl Measured {
 
     /// How many changes a look has seen, each once whoever wrote its document, and how many of them late. A bulk has no objective.
     pub fn fresh(&self) -> Fresh {
-        let changes = || self.freshness.iter().filter(|(path, _)| *path == Path::Loop);
-        let slow = changes().filter(|(_, seconds)| *seconds > OBJECTIVE_SECONDS).count();
-        Fresh { changes: changes().count() as i64, slow: slow as i64 }
+        let mut fresh = Fresh::default();
+        for (_, seconds) in self.freshness.iter().filter(|(path, _)| *path == Path::Loop) {
+            fresh.count(*seconds, OBJECTIVE_SECONDS);
+        }
+        fresh
     }
 
     pub fn pushed_back(&mut self, job: &Job) {
@@ -111,7 +113,8 @@ mod tests {
     #[test]
     fn a_change_is_slow_behind_the_objective_and_a_bulk_never_is() {
         let freshness = vec![(Path::Loop, 70.0), (Path::Loop, 300.0), (Path::Loop, 300.1), (Path::Reindex, 9_000.0), (Path::Loop, 9_000.0)];
-        assert_eq!(Measured { freshness, ..Measured::default() }.fresh(), Fresh { changes: 4, slow: 2 });
+        let fresh = Measured { freshness, ..Measured::default() }.fresh();
+        assert_eq!((fresh.changes, fresh.slow, fresh.buckets.iter().sum::<i64>()), (4, 2, 4));
         let freshness = vec![(Path::Reindex, 9_000.0)];
         assert_eq!(Measured { freshness, ..Measured::default() }.fresh(), Fresh::default());
     }

@@ -20,7 +20,8 @@ pub struct Plan {
     pub keys: Option<i64>,
     /// Has the view changed since the index was filled? Then everything is written again, to both.
     pub rewrite: bool,
-    pub room: Room,
+    /// Null: the server does not tell how full its disks are.
+    pub room: Option<Room>,
     #[serde(skip)]
     mapping: Value,
 }
@@ -32,8 +33,8 @@ pub(crate) async fn plan_rebuild(context: &Context, request: &Request) -> Result
         return Err(Error::refused_with(format!("collection {} has no index yet", collection.name), "run: catchword migrate"));
     };
     check_alias(context, &collection, &plan, &old).await?;
-    let room = context.elastic.room_beside(&old).await?;
-    if !room.is_enough() {
+    let room = room(context, &old).await?;
+    if let Some(room) = room.filter(|room| !room.is_enough()) {
         return Err(Error::refused_with(
             format!(
                 "a second copy of {old} takes {}, and {} can be written before the disks are full",
@@ -55,6 +56,18 @@ pub(crate) async fn plan_rebuild(context: &Context, request: &Request) -> Result
         room,
         mapping: plan.mapping,
     })
+}
+
+/// None: this server does not tell, or not to us. Then nobody is kept from it: it is logged, and shown by a dry run.
+async fn room(context: &Context, old: &Target) -> Result<Option<Room>, Error> {
+    match context.elastic.room_beside(old).await {
+        Ok(room) => Ok(Some(room)),
+        Err(error) if error.is_not_offered() => {
+            tracing::warn!("whether there is room for a second copy of {old} is not checked: {error}");
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Writes a rebuild down, after the last look at what could stand in its way.

@@ -10,7 +10,7 @@ use crate::job::{self, Place};
 use crate::look::{self, AtElasticsearch};
 use crate::outcome::Outcome;
 use crate::sync::{self, Trial};
-use crate::{Error, collection};
+use crate::{Error, collection, reindex};
 
 /// How often pauses, triggers and targets are read again.
 const LOOK_AROUND: Duration = Duration::from_secs(30);
@@ -20,35 +20,50 @@ const STUCK: Duration = Duration::from_secs(60);
 const PAGE: i64 = 2_500;
 
 impl Run<'_> {
-    /// Runs passes until no job of the filling is left. The command works the queue itself: then no worker has to run, and it hears at
-    /// once what the new index refuses.
+    /// Runs passes, and schedules what there is room for, until no job of the filling is left. The command works the queue itself: then no
+    /// worker has to run, and it hears at once what the new index refuses.
     pub(super) async fn drain(&self, rebuild: &Rebuild) -> Result<(), Error> {
-        let (name, tag) = (rebuild.collection.as_str(), rebuild.tag());
-        let (mut looked_around, mut moved, mut before): (Option<Instant>, Instant, i64) = (None, Instant::now(), i64::MAX);
+        let name = rebuild.collection.as_str();
+        let Some(id) = rebuild.reindex else { return self.step(rebuild, Stage::Verify).await };
+        let (mut looked_around, mut moved, mut before): (Option<Instant>, Instant, u64) = (None, Instant::now(), u64::MAX);
         let mut refused = false;
         loop {
             if self.stop.is_cancelled() {
                 return Err(Error::Stopped);
             }
+            self.feed(rebuild, id).await?;
             let outcome = if looked_around.is_none_or(|at| at.elapsed() > LOOK_AROUND) {
                 looked_around = Some(Instant::now());
                 sync::sync(self.context, "rebuild", &[name]).await?
             } else {
                 sync::pass(self.context, "rebuild", &[name], Trial::Over, self.stop).await?
             };
-            let open = job::open_of_tag(&mut *self.pool().acquire().await?, name, &tag, rebuild.base).await?;
-            self.say(rebuild.stage, Some(open.progress(rebuild.scheduled)), self.waits_for(name, &outcome));
-            if open.left == 0 {
+            let Some(filling) = reindex::show(&mut *self.pool().acquire().await?, id).await? else {
                 return self.step(rebuild, Stage::Verify).await;
+            };
+            let keys = filling.total().unwrap_or(filling.scheduled).max(0) as u64;
+            self.say(rebuild.stage, Some((filling.through(), keys)), self.waits_for(name, &outcome));
+            if filling.state.is_over() {
+                return self.step(rebuild, Stage::Verify).await;
+            }
+            if let Some(why) = filling.trouble {
+                return Err(Error::refused_with(
+                    format!("the keys of {name} cannot all be scheduled: {why}"),
+                    "correct that, and repeat it",
+                ));
             }
             refused |= outcome.pushed_back > 0 || !outcome.refusing.is_empty();
             let can_work = outcome.blocked.is_empty() && outcome.breaker.is_none();
-            if outcome.moved() || open.left != before {
-                (moved, before) = (Instant::now(), open.left);
+            if outcome.moved() || filling.through() != before {
+                (moved, before) = (Instant::now(), filling.through());
             } else if can_work && (refused || moved.elapsed() > STUCK) {
                 let stands = moved.elapsed() > STUCK || outcome.refusing.contains_key(name);
                 if self.has_the_rest(rebuild, &outcome, stands).await? {
-                    return self.step(rebuild, Stage::Verify).await;
+                    if filling.all_scheduled {
+                        return self.step(rebuild, Stage::Verify).await;
+                    }
+                    // what only the old index refuses holds up nothing: more than usual may be open
+                    reindex::chunk(self.pool(), id, reindex::CHUNK).await?;
                 }
             }
             if !outcome.moved() {

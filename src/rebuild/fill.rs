@@ -1,37 +1,32 @@
 //! Every key is scheduled, at bulk priority: the new index is told everything that the old one was told.
 
-use sqlx::Row;
-
 use super::{Rebuild, Run, Stage};
 use crate::{Error, collection, reindex};
 
 impl Run<'_> {
-    /// Schedules every key, the hidden and the deleted too: a late write must meet their tombstones in the new index as in the old one.
-    /// What is written from now on brings its own job, which both indices must satisfy.
+    /// Begins to schedule every key, the hidden and the deleted too: a late write must meet their tombstones in the new index as in the old
+    /// one. What is written from now on brings its own job, which both indices must satisfy. It is a reindex like any other: while the
+    /// queue is worked on, the rest is scheduled.
     pub(super) async fn fill(&self, rebuild: &Rebuild) -> Result<(), Error> {
-        let found =
-            sqlx::query(include_str!("filling.sql")).bind(&rebuild.collection).bind(rebuild.tag()).fetch_optional(self.pool()).await?;
-        let id = match found {
-            Some(row) => row.try_get("id")?,
+        let id = match rebuild.reindex {
+            Some(id) => id,
             None => self.start_filling(rebuild).await?,
         };
-        let mut connection = self.pool().acquire().await?;
-        let left = reindex::remaining(&mut connection, id).await?;
-        drop(connection);
-        let mut scheduled = 0;
-        // one that was finished before schedules nothing more
+        self.feed(rebuild, id).await?;
+        self.step(rebuild, Stage::Drain).await
+    }
+
+    /// Schedules what there is room for.
+    pub(super) async fn feed(&self, rebuild: &Rebuild, id: i64) -> Result<(), Error> {
         loop {
             if self.stop.is_cancelled() {
                 return Err(Error::Stopped);
             }
-            let (chunk, finished) = reindex::chunk(self.pool(), id, reindex::CHUNK).await?;
-            scheduled += chunk.max(0) as u64;
-            self.say(rebuild.stage, left.map(|left| (scheduled, left.max(0) as u64)), None);
-            if finished {
-                break;
+            let fed = reindex::feed_one(self.pool(), &rebuild.collection, id).await?;
+            if fed.scheduled == 0 {
+                return Ok(());
             }
         }
-        self.step(rebuild, Stage::Drain).await
     }
 
     /// Where the view changed since the old index was filled, equal numbers would be two documents: then everything is written again, to
@@ -48,8 +43,10 @@ impl Run<'_> {
             hidden: true,
             rewrite,
             tag: Some(rebuild.tag()),
+            who: Some(self.who.to_owned()),
             ..reindex::Request::default()
         };
-        reindex::start(self.pool(), &whole).await
+        let expected = reindex::count(self.pool(), &whole).await?;
+        reindex::start(self.pool(), &reindex::Request { expected, ..whole }).await
     }
 }

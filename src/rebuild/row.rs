@@ -113,9 +113,10 @@ pub struct Rebuild {
     pub driven: bool,
     /// Jobs that the filling scheduled.
     pub scheduled: i64,
-    /// `enqueued_at` of the first of them.
-    #[serde(skip)]
-    pub(super) base: Option<DateTime<Utc>>,
+    /// How many keys the filling has, if they were counted.
+    pub expected: Option<i64>,
+    /// The reindex that fills the new index, once it has begun.
+    pub reindex: Option<i64>,
 }
 
 impl Rebuild {
@@ -140,6 +141,11 @@ impl Rebuild {
     /// Do readers still see the old index, and only because it is not through yet?
     pub fn is_before_the_swap(&self) -> bool {
         matches!(self.stage, Stage::Create | Stage::Fill | Stage::Drain | Stage::Verify | Stage::Swap)
+    }
+
+    /// How many jobs the filling has, as far as that is known.
+    pub(super) fn keys(&self) -> i64 {
+        self.expected.unwrap_or(0).max(self.scheduled)
     }
 
     /// The one of its two indices that readers do not see.

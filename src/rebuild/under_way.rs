@@ -8,14 +8,14 @@ use sqlx::PgConnection;
 
 use super::{Rebuild, Stage, unfinished};
 use crate::printable::printable;
-use crate::{Error, job};
+use crate::{Error, reindex};
 
 /// A rebuild, and how far it has come.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnderWay {
     #[serde(flatten)]
     pub rebuild: Rebuild,
-    /// Jobs of the filling that are through, about.
+    /// Jobs of the filling that are through.
     pub through: u64,
     /// About how long the filling still takes, if that can be told.
     pub seconds_left: Option<f64>,
@@ -27,12 +27,13 @@ pub async fn under_way(connection: &mut PgConnection, collections: &[&str]) -> R
     for rebuild in unfinished(connection, collections).await? {
         let through = match rebuild.stage {
             Stage::Create | Stage::Fill => 0,
-            Stage::Drain => {
-                job::open_of_tag(connection, &rebuild.collection, &rebuild.tag(), rebuild.base).await?.progress(rebuild.scheduled).0
-            }
+            Stage::Drain => match rebuild.reindex {
+                Some(id) => reindex::show(connection, id).await?.map_or(0, |filling| filling.through()),
+                None => 0,
+            },
             _ => rebuild.scheduled.max(0) as u64,
         };
-        let left = (rebuild.scheduled as f64 - through as f64) * rebuild.stage_seconds / through as f64;
+        let left = (rebuild.keys() as f64 - through as f64) * rebuild.stage_seconds / through as f64;
         let seconds_left = (rebuild.stage == Stage::Drain && through > 0 && rebuild.driven).then_some(left);
         all.push(UnderWay { rebuild, through, seconds_left });
     }
@@ -42,9 +43,9 @@ pub async fn under_way(connection: &mut PgConnection, collections: &[&str]) -> R
 impl UnderWay {
     /// How much of the filling is done, from 0 to 1.
     pub fn ratio(&self) -> f64 {
-        match (self.rebuild.stage, self.rebuild.scheduled) {
+        match (self.rebuild.stage, self.rebuild.keys()) {
             (Stage::Create | Stage::Fill, _) => 0.0,
-            (Stage::Drain, 1..) => self.through as f64 / self.rebuild.scheduled as f64,
+            (Stage::Drain, keys @ 1..) => self.through as f64 / keys as f64,
             _ => 1.0,
         }
     }
@@ -59,7 +60,7 @@ impl fmt::Display for UnderWay {
         }
         write!(f, "{new_index} is made by {}, stage {stage}", printable(&self.rebuild.started_by))?;
         if *stage == Stage::Drain {
-            write!(f, ", {} of {} through", self.through, self.rebuild.scheduled)?;
+            write!(f, ", {} of {} through", self.through, self.rebuild.keys())?;
         }
         match self.seconds_left {
             _ if !self.rebuild.driven => {

@@ -5,10 +5,10 @@ select r.id, r.collection, r.stage, r.old_index, r.new_index, r.mapping, extract
                 where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
                   and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
                   and (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended('catchword.rebuild ' || r.collection, 0)) as driven,
-       coalesce(x.scheduled, 0) as scheduled, x.base
+       x.id as reindex, coalesce(x.scheduled, 0) as scheduled, x.expected
   from catchword.rebuild r
   join catchword.collection c on c.name = r.collection
-  left join lateral (select scheduled, base from catchword.reindex
+  left join lateral (select id, scheduled, expected from catchword.reindex
                       where reindex.collection = r.collection and tag = 'reindex.rebuild.' || r.id order by reindex.id desc limit 1) x on true
  where ($1::text[] is not null and r.collection = any($1) and r.finished_at is null) or r.id = $2
  order by r.collection, r.id

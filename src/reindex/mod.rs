@@ -1,13 +1,21 @@
 //! Schedules many jobs by SQL, and indexes nothing itself. The work is `migrations/0006_reindex.sql`; here are the calls.
+//!
+//! What is to be reindexed is written down (`start`). Workers then schedule it piece by piece (`feed`), and at most 100,000 jobs of one
+//! reindex are open. So the queue stays small, and a reindex goes on when the terminal is closed.
 
-use std::fmt;
+mod act;
+mod feed;
+mod progress;
+
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
-use sqlx::{FromRow, PgConnection, PgPool};
+use sqlx::{PgConnection, PgPool};
 
-use crate::printable::printable;
+pub use act::{cancel, pause, resume, set_rate};
+pub use feed::{Fed, feed, feed_all, feed_one};
+pub use progress::{Progress, State, list, show};
+
 use crate::{Error, crash, database};
 
 /// Jobs scheduled in one transaction: some tens of milliseconds.
@@ -19,7 +27,7 @@ const LOCK_TIMEOUT: &str = "set local lock_timeout = '2s'";
 /// Tries for the lock of `--all --rewrite`: about half a minute in all.
 const LOCK_TRIES: u32 = 12;
 
-/// What is to be reindexed. No scope, period or keys: everything.
+/// What is to be reindexed. No scope, period, keys or condition: everything.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     pub collection: String,
@@ -28,31 +36,35 @@ pub struct Request {
     /// Beginning (included) and end (excluded) of a period.
     pub between: Option<(DateTime<Utc>, DateTime<Utc>)>,
     pub keys: Option<Vec<String>>,
+    /// A condition in SQL over a row of the table; refused unless this role owns catchword's schema.
+    pub condition: Option<String>,
     /// Also keys that the view does not return.
     pub hidden: bool,
     /// Write even what agrees.
     pub rewrite: bool,
     pub tag: Option<String>,
+    /// The most keys that are scheduled in a second.
+    pub rate: Option<i32>,
+    /// How many keys it is, if they were counted: for whoever follows it.
+    pub expected: Option<i64>,
+    /// Who asks, for the journal.
+    pub who: Option<String>,
 }
 
 impl Request {
     /// Everything of the collection?
     pub fn is_whole(&self) -> bool {
-        self.scope.is_none() && self.between.is_none() && self.keys.is_none()
+        self.scope.is_none() && self.between.is_none() && self.keys.is_none() && self.condition.is_none()
     }
 
     /// The size of its chunks.
     pub fn chunk(&self) -> i32 {
-        chunk_size(self.rewrite, self.is_whole())
+        if self.rewrite && !self.is_whole() { TOUCH_CHUNK } else { CHUNK }
     }
 }
 
-fn chunk_size(rewrite: bool, whole: bool) -> i32 {
-    if rewrite && !whole { TOUCH_CHUNK } else { CHUNK }
-}
-
-/// Writes down what is to be reindexed; returns its number. Everything `rewrite` locks the table for a moment, which waits for its
-/// writers and makes others wait: the lock is given back after two seconds and tried again.
+/// Writes down what is to be reindexed; returns its number. Workers schedule it. Everything `rewrite` locks the table for a moment, which
+/// waits for its writers and makes others wait: the lock is given back after two seconds and tried again.
 pub async fn start(pool: &PgPool, request: &Request) -> Result<i64, Error> {
     let mut tries = 0;
     loop {
@@ -97,7 +109,7 @@ pub async fn remaining(connection: &mut PgConnection, id: i64) -> Result<Option<
     }
 }
 
-/// Schedules the next chunk, in a transaction of its own: how many keys, and whether they were the last.
+/// Schedules the next chunk, in a transaction of its own and however many jobs are open: how many keys, and whether they were the last.
 pub async fn chunk(pool: &PgPool, id: i64, size: i32) -> Result<(i64, bool), Error> {
     let scheduled = sqlx::query_scalar("select catchword.reindex_chunk($1, $2)").bind(id).bind(size).fetch_one(pool).await?;
     crash::point("chunk-committed");
@@ -105,53 +117,13 @@ pub async fn chunk(pool: &PgPool, id: i64, size: i32) -> Result<(i64, bool), Err
     Ok((scheduled, finished))
 }
 
-/// A reindex that is not finished: it runs somewhere, or was cut short.
-#[derive(Clone, Debug, FromRow, Serialize)]
-pub struct Unfinished {
-    pub id: i64,
-    pub collection: String,
-    pub tag: String,
-    pub value: Option<String>,
-    pub scheduled: i64,
-    pub rewrite: bool,
-    pub whole: bool,
-    pub started_at: DateTime<Utc>,
-    pub started_by: String,
-}
-
-impl Unfinished {
-    /// The size of its chunks.
-    pub fn chunk(&self) -> i32 {
-        chunk_size(self.rewrite, self.whole)
-    }
-}
-
-impl fmt::Display for Unfinished {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = self.value.as_deref().map_or(String::new(), |value| format!(" {}", printable(value)));
-        write!(
-            f,
-            "reindex {} of {} ({}{value}), started {} by {}, {} scheduled",
-            self.id,
-            self.collection,
-            printable(&self.tag),
-            self.started_at.format("%Y-%m-%d %H:%M UTC"),
-            printable(&self.started_by),
-            self.scheduled
-        )
-    }
-}
-
-/// The reindexes that are not finished, the newest first: of one collection, or one of them, if it is given.
-pub async fn unfinished(connection: &mut PgConnection, collection: Option<&str>, id: Option<i64>) -> Result<Vec<Unfinished>, Error> {
-    let found = sqlx::query_as(include_str!("unfinished.sql")).bind(collection).bind(id);
-    Ok(found.fetch_all(connection).await?)
-}
-
 async fn begin(connection: &mut PgConnection, request: &Request) -> Result<i64, Error> {
+    if let Some(condition) = &request.condition {
+        return begin_where(connection, request, condition).await;
+    }
     let (scope, value) = request.scope.clone().unzip();
     let (from, to) = request.between.unzip();
-    let started = sqlx::query_scalar("select catchword.reindex_start($1, $2, $3, $4, $5, $6, $7, $8, $9)")
+    let started = sqlx::query_scalar("select catchword.reindex_start($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)")
         .bind(&request.collection)
         .bind(scope)
         .bind(value)
@@ -161,7 +133,38 @@ async fn begin(connection: &mut PgConnection, request: &Request) -> Result<i64, 
         .bind(request.hidden)
         .bind(request.rewrite)
         .bind(&request.tag)
+        .bind(request.rate)
+        .bind(request.expected)
+        .bind(&request.who)
         .fetch_one(connection)
         .await;
     Ok(started?)
+}
+
+/// Nobody is granted that function: Postgres itself refuses whoever does not own it.
+async fn begin_where(connection: &mut PgConnection, request: &Request, condition: &str) -> Result<i64, Error> {
+    let started = sqlx::query_scalar("select catchword.reindex_where($1, $2, $3, $4, $5, $6, $7, $8)")
+        .bind(&request.collection)
+        .bind(condition)
+        .bind(request.hidden)
+        .bind(request.rewrite)
+        .bind(&request.tag)
+        .bind(request.rate)
+        .bind(request.expected)
+        .bind(&request.who)
+        .fetch_one(connection)
+        .await
+        .map_err(Error::from);
+    match started {
+        Err(error) if is_not_granted(&error) => Err(Error::refused_with(
+            "a condition is SQL, and only the role that owns the schema catchword may run one",
+            "connect as the migrator, or name the column as a scope in the configuration",
+        )),
+        started => started,
+    }
+}
+
+/// The function itself, and not a table that the condition reads.
+fn is_not_granted(error: &Error) -> bool {
+    error.sqlstate().as_deref() == Some(Error::INSUFFICIENT_PRIVILEGE) && error.to_string().contains("reindex_where")
 }

@@ -9,15 +9,18 @@ use super::{CollectionStanding, Standing};
 use crate::collection::Collection;
 use crate::context::Context;
 use crate::drift::{self, Due};
-use crate::elastic;
+use crate::elastic::{self, Answer};
 
 /// Elasticsearch is not waited for longer: somebody looks at a screen, and cron and Nagios give up after ten seconds.
 pub(crate) const ELASTICSEARCH: Duration = Duration::from_secs(3);
 
 /// Why Elasticsearch does not answer; none: it does.
 pub(crate) async fn why_silent(context: &Context) -> Option<String> {
-    let asked = timeout(ELASTICSEARCH, context.elastic.version()).await;
-    asked.map_or_else(|_| Some("it does not answer within 3 s".into()), |answered| answered.err().map(|error| error.to_string()))
+    match context.elastic.is_there(ELASTICSEARCH).await {
+        Ok(()) => None,
+        Err(Answer::Unknown(why)) if why == "no answer in time" => Some("it does not answer within 3 s".into()),
+        Err(answer) => Some(elastic::Error::Request { doing: "reach elasticsearch".into(), answer }.to_string()),
+    }
 }
 
 /// How many documents readers of an alias see, or why that is not known.

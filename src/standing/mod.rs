@@ -14,7 +14,7 @@ use crate::heartbeat::{STILL_SECONDS, WorkerRow};
 use crate::job::{Census, Letters, Storage};
 use crate::pause::Pause;
 use crate::rebuild::UnderWay;
-use crate::reindex::Unfinished;
+use crate::reindex::Progress;
 
 pub(crate) use freshness::{BURN_FAST_LONG_SECONDS, BURN_FAST_SHORT_SECONDS, BURN_SLOW_LONG_SECONDS, BURN_SLOW_SHORT_SECONDS, Seen};
 pub(crate) use indices::{ELASTICSEARCH, document_count, why_silent};
@@ -71,8 +71,8 @@ pub(crate) struct Standing {
     pub workers: Vec<WorkerRow>,
     /// Collections that have jobs, and are neither asked about here nor served by a living worker.
     pub unserved: Vec<String>,
-    /// Reindexes that run, or were cut short.
-    pub reindexes: Vec<Unfinished>,
+    /// Reindexes that are not over.
+    pub reindexes: Vec<Progress>,
     /// Who holds vacuum back.
     pub holders: Vec<Holder>,
     /// The changes that looks have seen lately, by collection and window.

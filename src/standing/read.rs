@@ -17,8 +17,12 @@ use crate::{Error, audit, collection, config, database, job, migrate, rebuild, r
 /// A dead letter of the last hour is news; an older one was seen, or an alarm was lost, and is worth a word.
 const LATELY_SECONDS: f64 = 3_600.0;
 
+/// So many reindexes are read at most: their open jobs are counted, which takes some tens of milliseconds for a large one.
+const REINDEXES: i64 = 20;
+
 /// A connection of its own, to a server that can be asked: no standby, and with the schema of this version.
 pub(crate) async fn connect(context: &Context, limit: Duration) -> Result<PgConnection, Error> {
+    context.reach_postgres().await?;
     let mut connection = database::beside(&context.pool, limit).await?;
     collection::refuse_standby(&mut connection).await?;
     migrate::check_version(&mut connection).await?;
@@ -88,7 +92,10 @@ impl Standing {
                     collection.rebuild = rebuilds.iter().find(|under_way| under_way.rebuild.collection == collection.name).cloned();
                 }
             }
-            Topic::Reindexes => self.reindexes = reindex::unfinished(connection, None, None).await?,
+            Topic::Reindexes => {
+                let newest = reindex::list(connection, None, REINDEXES).await?;
+                self.reindexes = newest.into_iter().filter(|reindex| !reindex.state.is_over()).collect();
+            }
             Topic::Unserved => self.unserved = self.unserved(connection).await?,
             Topic::Vacuum => self.holders = holders(connection).await?,
             Topic::Freshness => self.seen = seen(connection).await?,

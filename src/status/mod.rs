@@ -17,8 +17,10 @@ use crate::heartbeat::{ABSENT_SECONDS, WorkerRow};
 use crate::job::Census;
 use crate::pause::Pause;
 use crate::rebuild::UnderWay;
-use crate::reindex::Unfinished;
+use crate::reindex::Progress;
 use crate::standing::{self, CollectionStanding, ELASTICSEARCH, Standing, Topic};
+
+pub(crate) use print::UNKNOWN;
 
 /// Postgres is not waited for longer: somebody looks at a screen, and a census of a large queue takes a moment.
 const POSTGRES: Duration = Duration::from_secs(8);
@@ -28,7 +30,7 @@ const TOPICS: [Topic; 8] =
     [Topic::Workers, Topic::Attached, Topic::Audits, Topic::Census, Topic::Pauses, Topic::Unserved, Topic::Reindexes, Topic::Rebuilds];
 
 /// The state of everything.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// Why Postgres could not be asked; then most of the rest is empty.
     pub postgres: Option<String>,
@@ -36,12 +38,12 @@ pub struct Status {
     pub workers: Vec<WorkerRow>,
     /// Collections that have jobs, are not in this configuration, and are served by no living worker.
     pub unserved: Vec<String>,
-    /// Reindexes that run, or were cut short.
-    pub reindexes: Vec<Unfinished>,
+    /// Reindexes that are not over.
+    pub reindexes: Vec<Progress>,
 }
 
 /// The state of one collection.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CollectionStatus {
     pub name: String,
     #[serde(flatten)]
@@ -104,6 +106,17 @@ async fn read(context: &Context) -> Result<Standing, Error> {
 }
 
 impl Status {
+    /// The same for somebody who may know of these collections only; none: of all.
+    pub fn only(&self, seen: Option<&[String]>) -> Status {
+        let Some(seen) = seen else { return self.clone() };
+        let mut status = self.clone();
+        status.collections.retain(|collection| seen.contains(&collection.name));
+        status.unserved.retain(|name| seen.contains(name));
+        status.reindexes.retain(|reindex| seen.contains(&reindex.collection));
+        status.workers.iter_mut().for_each(|worker| worker.only(seen));
+        status
+    }
+
     /// Is there nothing that somebody should look at?
     pub fn is_well(&self) -> bool {
         self.postgres.is_none() && self.unserved.is_empty() && self.collections.iter().all(CollectionStatus::is_well)

@@ -5,55 +5,88 @@ use std::time::Duration;
 
 use super::{CollectionStatus, Status};
 use crate::audit::Verified;
+use crate::heartbeat::{ABSENT_SECONDS, WorkerRow};
 use crate::job::{self, Census};
-use crate::printable::printable;
+use crate::printable::{Line, Tone, printable, write_plain};
+
+/// What is told of an index of which Elasticsearch does not say it.
+pub(crate) const UNKNOWN: &str = "an unknown number of documents";
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(why) = &self.postgres {
-            writeln!(f, "postgres    could not be asked: {}\n", printable(why))?;
-        }
-        for (n, collection) in self.collections.iter().enumerate() {
-            if n > 0 {
-                writeln!(f)?;
-            }
-            collection.fmt(f)?;
-        }
-        writeln!(f)?;
-        if self.workers.is_empty() && self.postgres.is_none() {
-            writeln!(f, "workers     none is running; start one: catchword worker")?;
-        }
-        for worker in &self.workers {
-            let (seen, served) = (ago(worker.seen_seconds_ago), worker.collections.join(", "));
-            let absent = if worker.is_alive() { "" } else { ", absent" };
-            writeln!(f, "worker      {} {} serves {served}, seen {seen}{absent}", printable(&worker.host), printable(&worker.version))?;
-            if let Some(trouble) = &worker.trouble {
-                writeln!(f, "            its last tick failed: {}", printable(trouble))?;
-            }
-            if worker.breaker != "closed" {
-                writeln!(f, "            sends nothing to Elasticsearch (circuit breaker open): {}", printable(&worker.breaker))?;
-            }
-        }
-        for reindex in &self.reindexes {
-            writeln!(f, "unfinished  {reindex}: it runs, or was interrupted; continue it with: catchword reindex --resume {}", reindex.id)?;
-        }
-        for collection in &self.unserved {
-            writeln!(
-                f,
-                "unserved    {} has jobs, is not in this configuration, and no worker serves it: these jobs wait until one does",
-                printable(collection)
-            )?;
-        }
-        Ok(())
+        write_plain(f, self.lines())
     }
 }
 
-impl fmt::Display for CollectionStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.name)?;
+impl Status {
+    /// All of it, line by line.
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        if let Some(why) = &self.postgres {
+            lines.push((Tone::Wrong, format!("postgres    could not be asked: {}", printable(why))));
+            lines.push((Tone::Plain, String::new()));
+        }
+        for (n, collection) in self.collections.iter().enumerate() {
+            if n > 0 {
+                lines.push((Tone::Plain, String::new()));
+            }
+            lines.extend(collection.lines());
+        }
+        lines.push((Tone::Plain, String::new()));
+        lines.extend(self.lines_of_everybody());
+        lines
+    }
+
+    /// What is not of one collection: workers, reindexes, jobs that nobody serves.
+    pub(crate) fn lines_of_everybody(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        if self.workers.is_empty() && self.postgres.is_none() {
+            lines.push((Tone::Note, "workers     none is running; start one: catchword worker".into()));
+        }
+        lines.extend(self.workers.iter().flat_map(worker));
+        for reindex in &self.reindexes {
+            // what cannot go on is tried again
+            let tone = if reindex.trouble.is_some() { Tone::Note } else { Tone::Plain };
+            lines.push((tone, format!("reindex     {reindex}")));
+        }
+        for collection in &self.unserved {
+            let says = format!(
+                "unserved    {} has jobs, is not in this configuration, and no worker serves it: these jobs wait until one does",
+                printable(collection)
+            );
+            lines.push((Tone::Wrong, says));
+        }
+        lines
+    }
+}
+
+fn worker(worker: &WorkerRow) -> Vec<Line> {
+    let (seen, served) = (ago(worker.seen_seconds_ago), worker.collections.join(", "));
+    let (tone, absent) = if worker.is_alive() { (Tone::Plain, "") } else { (Tone::Note, ", absent") };
+    let mut lines = vec![(
+        tone,
+        format!("worker      {} {} serves {served}, seen {seen}{absent}", printable(&worker.host), printable(&worker.version)),
+    )];
+    if let Some(trouble) = &worker.trouble {
+        lines.push((Tone::Note, format!("            its last tick failed: {}", printable(trouble))));
+    }
+    if let Some(why) = &worker.lane {
+        lines.push((Tone::Note, format!("            cannot keep the quick lane, so writes wait for its tick: {}", printable(why))));
+    }
+    if worker.breaker != "closed" {
+        let says = format!("            sends nothing to Elasticsearch (circuit breaker open): {}", printable(&worker.breaker));
+        lines.push((Tone::Note, says));
+    }
+    lines
+}
+
+impl CollectionStatus {
+    /// Its name, and what is to be said of it. What [`is_well`](Status::is_well) does not pass is told as wrong.
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let mut lines = vec![(Tone::Plain, self.name.clone())];
         match &self.census {
-            Some(census) => write_census(f, census)?,
-            None => writeln!(f, "  jobs      unknown")?,
+            Some(census) => lines.extend(census_lines(census)),
+            None => lines.push((Tone::Wrong, "  jobs      unknown".into())),
         }
         if let Some(seconds) = self.stands_still_for {
             let why = self
@@ -62,68 +95,77 @@ impl fmt::Display for CollectionStatus {
                 .and_then(|census| census.still_why.as_deref())
                 .or(self.blocked.as_deref())
                 .unwrap_or("the reason is not known");
-            writeln!(f, "  still     jobs wait, and none has moved for {}: {}", whole(seconds), printable(why))?;
+            let says = format!("  still     jobs wait, and none has moved for {}: {}", whole(seconds), printable(why));
+            lines.push((Tone::Wrong, says));
         }
         if let Some(why) = &self.paused {
-            writeln!(f, "  paused    {}", printable(why))?;
+            lines.push((Tone::Note, format!("  paused    {}", printable(why))));
         }
         if let Some(why) = &self.blocked {
-            writeln!(f, "  blocked   {}", printable(why))?;
+            lines.push((Tone::Wrong, format!("  blocked   {}", printable(why))));
         }
-        let indices = self.indices.join(", ");
-        match (self.documents, &self.uncounted) {
-            (Some(documents), _) => writeln!(f, "  index     {} -> {indices}, {documents} documents", self.alias)?,
-            (None, _) if self.indices.is_empty() => writeln!(f, "  index     none yet; create it: catchword migrate")?,
-            (None, why) => writeln!(
-                f,
-                "  index     {} -> {indices}, an unknown number of documents: {}",
-                self.alias,
-                printable(why.as_deref().unwrap_or("not asked"))
-            )?,
-        }
+        lines.push(self.index());
         if let Some(rebuild) = &self.rebuild {
-            writeln!(f, "  rebuild   {rebuild}")?;
+            lines.push((Tone::Plain, format!("  rebuild   {rebuild}")));
         }
         if let Some(due) = &self.drift {
-            writeln!(f, "  drift     {due}")?;
+            lines.push((Tone::Note, format!("  drift     {due}")));
         }
         if let Some(why) = &self.not_shown {
-            writeln!(f, "  alias     {}", printable(why))?;
+            lines.push((Tone::Wrong, format!("  alias     {}", printable(why))));
         }
         if let Some(differ) = &self.unmigrated {
-            writeln!(f, "  migrate   {differ}")?;
+            lines.push((Tone::Wrong, format!("  migrate   {differ}")));
         }
         if let Some(audit) = &self.audit {
-            writeln!(f, "  verified  {}", verified(&self.name, audit))?;
+            let tone = if audit.repairable() > 0 && audit.scheduled == 0 { Tone::Wrong } else { Tone::Plain };
+            lines.push((tone, format!("  verified  {}", verified(&self.name, audit))));
             if let Some(lost) = &audit.lost {
-                writeln!(f, "  lost      {}; an audit is requested", printable(lost))?;
+                lines.push((Tone::Wrong, format!("  lost      {}; an audit is requested", printable(lost))));
             }
         }
-        if !self.served && self.census.as_ref().is_some_and(|census| census.due + census.waiting > 0) {
-            writeln!(f, "  unserved  no living worker serves it; start one: catchword worker")?;
+        if let Some(census) = self.census.as_ref().filter(|census| !self.served && census.due + census.waiting > 0) {
+            let forgotten = self.paused.is_none() && census.oldest_due_seconds.is_some_and(|age| age > ABSENT_SECONDS);
+            let tone = if forgotten { Tone::Wrong } else { Tone::Note };
+            lines.push((tone, "  unserved  no living worker serves it; start one: catchword worker".into()));
         }
-        Ok(())
+        lines
+    }
+
+    fn index(&self) -> Line {
+        let indices = self.indices.join(", ");
+        match (self.documents, &self.uncounted) {
+            (Some(documents), _) => (Tone::Plain, format!("  index     {} -> {indices}, {documents} documents", self.alias)),
+            (None, _) if self.indices.is_empty() => (Tone::Wrong, "  index     none yet; create it: catchword migrate".into()),
+            (None, why) => {
+                let why = printable(why.as_deref().unwrap_or("not asked"));
+                (Tone::Wrong, format!("  index     {} -> {indices}, {UNKNOWN}: {why}", self.alias))
+            }
+        }
     }
 }
 
-fn write_census(f: &mut fmt::Formatter<'_>, census: &Census) -> fmt::Result {
+fn census_lines(census: &Census) -> Vec<Line> {
     let oldest = match (census.oldest_change_seconds, census.oldest_due_seconds) {
         (Some(seconds), _) => format!(", the oldest change is {} old", whole(seconds)),
         (None, Some(seconds)) => format!(", the first one due {}", ago(seconds)),
         (None, None) => String::new(),
     };
     let counted = |n: i64| if census.estimated && n >= job::CENSUS_LIMIT { format!("about {n}") } else { n.to_string() };
-    writeln!(f, "  due       {}{oldest}", counted(census.due))?;
-    writeln!(f, "  waiting   {}", counted(census.waiting))?;
-    writeln!(f, "  dead      {}", counted(census.dead))?;
+    let mut lines = vec![
+        (Tone::Plain, format!("  due       {}{oldest}", counted(census.due))),
+        (Tone::Plain, format!("  waiting   {}", counted(census.waiting))),
+        (if census.dead > 0 { Tone::Wrong } else { Tone::Plain }, format!("  dead      {}", counted(census.dead))),
+    ];
     if let (touches @ 1.., Some(seconds)) = (census.failing_touches, census.failing_touch_seconds) {
         let error = census.failing_touch_error.as_deref().unwrap_or("the reason is not known");
-        writeln!(f, "  touches   {} failing, the oldest is {} old: {}", counted(touches), whole(seconds), printable(error))?;
+        let says = format!("  touches   {} failing, the oldest is {} old: {}", counted(touches), whole(seconds), printable(error));
+        lines.push((Tone::Note, says));
     }
     if census.expired > 0 {
-        writeln!(f, "  expired   {}", counted(census.expired))?;
+        lines.push((Tone::Wrong, format!("  expired   {}", counted(census.expired))));
     }
-    Ok(())
+    lines
 }
 
 /// Up to when both sides were seen to agree, and what was repaired for it.

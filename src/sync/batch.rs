@@ -160,7 +160,13 @@ async fn settle(
         outcome.hindered = charges.first().map(|charge| charge.error.clone());
     }
     let suspects = suspects(jobs, found);
-    job::settle(connection, &collection.name, &settled, measured.fresh()).await?;
+    let did = job::Did {
+        written: outcome.written as i64,
+        pushed_back: charges.len() as i64,
+        buried: burials.len() as i64,
+        fresh: measured.fresh(),
+    };
+    job::settle(connection, &collection.name, &settled, &did).await?;
     job::suspect(connection, &suspects).await?;
     job::postpone(connection, &postponed).await?;
     job::push_back(connection, &charges).await?;

@@ -14,12 +14,15 @@ use crate::context::{Context, refresh};
 use crate::health::Turns;
 use crate::job::{self, FirstDue};
 use crate::outcome::Outcome;
+use crate::reindex::{self, Fed};
 
 /// What is known of due jobs that nobody could claim.
 const LOCKED: &str = "another session has locked them, perhaps a worker; the runbook of CatchwordNoProgress has the query that names it";
 /// How often a drain looks again at jobs that another session has locked, and how long it waits before each.
 const TRIES: u32 = 10;
 const PATIENCE: Duration = Duration::from_millis(300);
+/// How long a drain waits at most for a reindex whose rate allows nothing now.
+const RATE: Duration = Duration::from_secs(1);
 
 /// One pass over the queues of these collections (none: of all that are configured). `name` is what its span and its log line are
 /// called.
@@ -32,23 +35,36 @@ pub(crate) async fn sync(context: &Context, name: &str, collections: &[&str]) ->
     // what a clock that was ahead dated in the future, as a tick does
     let names: Vec<String> = context.collections(collections).iter().map(|collection| collection.name.clone()).collect();
     sqlx::query(include_str!("bring_back.sql")).bind(names).execute(&context.pool).await?;
+    feed(context, collections).await?;
     let mut outcome = pass(context, name, collections, Trial::Allowed, &CancellationToken::new()).await?;
     outcome.stood = what_stood(context, collections, &outcome).await?.stood;
     Ok(outcome)
 }
 
-/// Passes until one neither writes nor settles anything.
+/// What a worker does beside its loop: the next pieces of reindexes are scheduled.
+async fn feed(context: &Context, collections: &[&str]) -> Result<Fed, Error> {
+    let served = context.collections(collections);
+    let names: Vec<&str> = served.iter().map(|collection| collection.name.as_str()).collect();
+    reindex::feed_all(&context.pool, &names).await
+}
+
+/// Passes until one neither writes nor settles anything, and nothing more of a reindex can be scheduled.
 pub(crate) async fn drain(context: &Context, name: &str, collections: &[&str]) -> Result<Outcome, Error> {
     let mut all = sync(context, name, collections).await?;
     let mut turns = Turns { stood: std::mem::take(&mut all.stood), ..Turns::default() };
     let mut patience = TRIES;
     loop {
+        let fed = feed(context, collections).await?;
         let outcome = pass(context, name, collections, Trial::Over, &CancellationToken::new()).await?;
         // what was postponed in one pass is not due in the next, and stood all the same; what moved in any of them did not stand
         turns.add(what_stood(context, collections, &outcome).await?);
         let moved = outcome.moved();
         all.add(outcome);
-        if moved {
+        if moved || fed.scheduled > 0 {
+            continue;
+        }
+        if fed.limited {
+            tokio::time::sleep(fed.next().unwrap_or(RATE).clamp(PATIENCE, RATE)).await;
             continue;
         }
         // a worker that is just at it is through in a moment

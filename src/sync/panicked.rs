@@ -54,7 +54,7 @@ pub(super) async fn guarded(
             let why = format!("catchword panicked: {}", text(&*panic));
             tracing::error!(collection = collection.name, "a batch of {} jobs is rolled back: {why}", jobs.len());
             let group = under_way.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-            suspect(context, jobs, group, why).await
+            suspect(context, &collection.name, jobs, group, why).await
         }
     }
 }
@@ -62,6 +62,7 @@ pub(super) async fn guarded(
 /// Suspects the keys that were being worked on; one that was suspected before and was alone is charged.
 async fn suspect(
     context: &Context,
+    collection: &str,
     jobs: &[Job],
     group: Option<(HashSet<String>, bool)>,
     why: String,
@@ -95,6 +96,8 @@ async fn suspect(
     job::suspect(&mut transaction, &suspects).await?;
     job::push_back(&mut transaction, &charges).await?;
     job::bury(&mut transaction, &burials).await?;
+    let did = job::Did { pushed_back: charges.len() as i64, buried: burials.len() as i64, ..job::Did::default() };
+    job::settle(&mut transaction, collection, &[], &did).await?;
     transaction.commit().await?;
     outcome.suspected = suspects.len().max(charges.len()) as u64;
     outcome.pushed_back = charges.len() as u64;

@@ -14,6 +14,7 @@ impl Upkeep {
         let pool = &self.context.pool;
         sqlx::query("select catchword.clear_audits()").execute(pool).await?;
         sqlx::query(include_str!("clear_freshness.sql")).execute(pool).await?;
+        sqlx::query(include_str!("clear_history.sql")).execute(pool).await?;
         for collection in self.workable().await {
             self.clear_letters(&collection).await?;
         }

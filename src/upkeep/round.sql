@@ -28,7 +28,7 @@ asked as materialized (
   select a.id, a.reason
     from catchword.audit a
     join catchword.collection c on c.name = a.collection and a.targets <@ c.targets
-   where a.finished_at is null and a.reason in ('schedule', 'lost writes', 'another server', 'other content', 'was broken', 'partitions', 'schemas') and a.collection = any($5)
+   where a.finished_at is null and a.stopped_at is null and a.reason in ('schedule', 'asked', 'lost writes', 'another server', 'other content', 'was broken', 'partitions', 'schemas') and a.collection = any($5)
    order by a.id
    limit 20
 ),

@@ -20,6 +20,9 @@ const ASKED: usize = 100;
 /// Sentinels of an index at most: enough for more than a hundred shards.
 const MOST: usize = 1_000;
 
+/// Sentinels for each shard of an index that does not tell where they are: one shard in twenty thousand has none of them.
+const FOR_A_SHARD: usize = 10;
+
 /// What was remembered of an index before it was looked at, and the number to renew it with.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Remembered {
@@ -135,7 +138,18 @@ impl Upkeep {
         let (mut needed, mut reached) = (0, BTreeSet::new());
         while reached.len() < shards && needed < MOST {
             let more: Vec<String> = (needed..needed + shards.min(ASKED)).map(id).collect();
-            reached.extend(self.context.elastic.shards_of(target, &more).await?);
+            match self.context.elastic.shards_of(target, &more).await {
+                Ok(shards) => reached.extend(shards),
+                Err(error) if error.is_not_offered() => {
+                    tracing::info!(
+                        index = target.index(),
+                        "which shard a sentinel is in is not told, so there are {FOR_A_SHARD} for each: {error}"
+                    );
+                    needed = (shards * FOR_A_SHARD).min(MOST);
+                    break;
+                }
+                Err(error) => return Err(error.into()),
+            }
             needed += more.len();
         }
         self.sentinels_needed.insert(uuid.to_owned(), needed);

@@ -82,11 +82,15 @@ impl Keeper {
         let mut trouble = None;
         while !stop.is_cancelled() {
             let kept = if self.is_needed() { self.keep(&stop, &mut trouble).await } else { Ok(()) };
-            if let Err(error) = kept.map_err(|error| error.to_string())
-                && trouble.replace(error.clone()).as_ref() != Some(&error)
-            {
-                tracing::warn!("the quick lane is not kept here, and is tried again; the loop works meanwhile: {error}");
+            let why = kept.err().map(|error| error.to_string());
+            if why.is_some() && why != trouble {
+                tracing::warn!(
+                    "the quick lane is not kept here, and is tried again; the loop works meanwhile: {}",
+                    why.as_deref().unwrap_or("")
+                );
             }
+            trouble = why.or(trouble);
+            self.worker.life().lane = trouble.clone().filter(|_| self.every.is_some());
             wait(&stop, TRY.mul_f64(0.75 + rand::random::<f64>() / 2.0)).await;
         }
     }
@@ -115,6 +119,7 @@ impl Keeper {
         if trouble.take().is_some() {
             tracing::info!("the quick lane can be kept again");
         }
+        self.worker.life().lane = None;
         tracing::info!("this worker keeps the quick lane");
         let mut pace = Pace::new(self.every.unwrap_or(STAY), Instant::now());
         while !stop.is_cancelled() && self.is_needed() {

@@ -1,9 +1,11 @@
 //! The loop: wakes at each tick and runs passes until nothing moves, and does the upkeep beside it. Any number of workers may run side by side.
 
 mod canary;
+mod feeder;
 mod keeper;
 mod question;
 mod tick;
+mod unseen;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,8 +27,10 @@ use crate::outcome::Outcome;
 use crate::sync::{Trial, pass};
 use crate::upkeep::Upkeep;
 use crate::{Error, metrics};
+use feeder::Feeder;
 use keeper::Keeper;
 use tick::{Sign, Ticked};
+pub(crate) use unseen::tell_what_is_unseen;
 
 /// How often a waiting worker shows itself, where ticks are rarer.
 const HEARTBEAT: Duration = Duration::from_secs(65);
@@ -49,7 +53,7 @@ pub struct Worker {
     name: String,
     collections: Vec<String>,
     id: Uuid,
-    /// For the question of each tick.
+    /// For the question of each tick, and the one for reindexes.
     kept: Arc<Kept>,
     canary: Arc<tokio::sync::Mutex<Canary>>,
     life: Arc<Mutex<Life>>,
@@ -65,11 +69,17 @@ struct Canary {
 /// What the health checks ask for.
 struct Life {
     round: Instant,
+    /// When it last looked around.
+    looked_around: Option<Instant>,
+    /// Collections that got jobs of a reindex since the loop last took them.
+    fed: BTreeSet<String>,
     /// A pass has succeeded since the last sign of life.
     passed: bool,
     /// The last sign of life.
     shown: Option<Sign>,
     trouble: Option<String>,
+    /// Why it cannot keep the quick lane.
+    lane: Option<String>,
     unserved: Option<String>,
     /// Collections with due jobs of which none moves: since when, and why if somebody knows.
     still: BTreeMap<String, (Instant, Option<String>)>,
@@ -84,9 +94,12 @@ impl Worker {
         let collections = all.filter(|name| collections.is_empty() || collections.contains(name)).map(str::to_owned).collect();
         let life = Life {
             round: Instant::now(),
+            looked_around: None,
+            fed: BTreeSet::new(),
             passed: false,
             shown: None,
             trouble: Some(NO_TICK.into()),
+            lane: None,
             unserved: None,
             still: BTreeMap::new(),
             logged: BTreeSet::new(),
@@ -108,14 +121,16 @@ impl Worker {
         let wake = Arc::new(Notify::new());
         wake.notify_one();
         let mut clock = self.clock(wake.clone()).await?;
-        let _upkeep = self.keep_up(&stop);
+        let fed = Arc::new(Notify::new());
+        let _beside = self.keep_up(&stop, &fed);
         let mut keeper = JoinSet::new();
         keeper.spawn(Keeper::new(self.clone(), wake.clone()).run(stop.clone()));
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                () = wake.notified() => {}
+                () = wake.notified() => self.life().fed.clear(),
+                () = fed.notified() => {}
                 // to wait for a tick is not to be stuck, however long it is
                 () = tokio::time::sleep(HEARTBEAT) => {
                     self.alive();
@@ -150,11 +165,12 @@ impl Worker {
         Ok(())
     }
 
-    /// What goes on beside the loop: sentinels, audits, the sweep. It ends with the loop, however that ends.
-    fn keep_up(&self, stop: &CancellationToken) -> JoinSet<()> {
+    /// What goes on beside the loop: sentinels, audits, the sweep, the next pieces of reindexes. It ends with the loop, however that ends.
+    fn keep_up(&self, stop: &CancellationToken, fed: &Arc<Notify>) -> JoinSet<()> {
         let names: Vec<&str> = self.collections.iter().map(String::as_str).collect();
         let mut upkeep = JoinSet::new();
         upkeep.spawn(Upkeep::new(self.context.clone(), &names).run(stop.clone()));
+        upkeep.spawn(Feeder::new(self.clone(), fed.clone()).run(stop.clone()));
         upkeep
     }
 
@@ -170,10 +186,14 @@ impl Worker {
     }
 
     /// Passes until nothing moves. A queue that never ends does not keep it from looking around: pauses, triggers and targets are read
-    /// again, and blocked collections tried again. Where nothing is due, the look is all.
+    /// again, and blocked collections tried again. Where nothing is due, the look is all. What a reindex has just scheduled is worked on
+    /// without one, if the last is not long ago.
     async fn tick(&self, stop: &CancellationToken) -> Result<(), Error> {
         let all: Vec<&str> = self.collections.iter().map(String::as_str).collect();
-        let (mut names, mut looked_around): (&[&str], Option<Instant>) = (&all, None);
+        let fed = std::mem::take(&mut self.life().fed);
+        let fed: Vec<&str> = fed.iter().map(String::as_str).collect();
+        let (mut names, mut looked_around): (&[&str], Option<Instant>) =
+            if fed.is_empty() { (&all, None) } else { (&fed, self.life().looked_around) };
         while !stop.is_cancelled() {
             let mut trial = Trial::Over;
             if looked_around.is_none_or(|at| at.elapsed() > LOOK_AROUND) {
@@ -189,6 +209,7 @@ impl Worker {
                     }
                 };
                 looked_around = Some(Instant::now());
+                self.life().looked_around = looked_around;
                 trial = Trial::Allowed;
             }
             let outcome = pass(&self.context, &self.name, names, trial, stop).await?;
@@ -347,6 +368,10 @@ impl Worker {
 
     fn shows(&self, passed: bool) -> Sign {
         let context = &self.context;
+        let (trouble, lane) = {
+            let life = self.life();
+            (life.trouble.clone().filter(|trouble| trouble != NO_TICK), life.lane.clone())
+        };
         let open = self.collections.iter().find_map(|name| context.health.breakers.why(name));
         Sign {
             id: self.id,
@@ -354,7 +379,8 @@ impl Worker {
             troubles: json!(context.health.faults.worst()),
             breaker: open.unwrap_or_else(|| "closed".into()),
             passed,
-            trouble: self.life().trouble.clone().filter(|trouble| trouble != NO_TICK),
+            trouble,
+            lane,
             moved: Vec::new(),
             stood: json!({}),
         }

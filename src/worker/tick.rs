@@ -27,6 +27,8 @@ pub(super) struct Sign {
     pub passed: bool,
     /// What the last tick failed of.
     pub trouble: Option<String>,
+    /// Why it cannot keep the quick lane.
+    pub lane: Option<String>,
     /// Collections of which jobs moved since the last sign.
     pub moved: Vec<String>,
     /// Collections of which jobs were claimed since the last sign and none moved, and why.
@@ -104,7 +106,8 @@ pub(super) async fn renew(context: &Context, kept: &Kept, sign: &Sign) -> Result
 impl Sign {
     /// Does it say the same of how the worker is? What happened since the last one is left out.
     pub fn is_as(&self, other: &Sign) -> bool {
-        let how = |sign: &Sign| (sign.collections.clone(), sign.troubles.clone(), sign.breaker.clone(), sign.trouble.clone());
+        let how =
+            |sign: &Sign| (sign.collections.clone(), sign.troubles.clone(), sign.breaker.clone(), sign.trouble.clone(), sign.lane.clone());
         how(self) == how(other)
     }
 
@@ -118,6 +121,7 @@ impl Sign {
             .bind(self.breaker.clone())
             .bind(self.passed)
             .bind(self.trouble.clone())
+            .bind(self.lane.clone())
             .bind(self.moved.clone())
             .bind(self.stood.clone())
     }

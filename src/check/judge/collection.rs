@@ -219,6 +219,9 @@ fn drift(collection: &CollectionStanding, verified: Option<&Verified>) -> Check 
     }
     match (differed, &collection.drift) {
         (None, None) => match collection.attached.as_ref().filter(|attached| !attached.unmigrated.is_empty()) {
+            None if verified.is_none_or(|verified| verified.finished_at.is_none()) => {
+                well(name, Some(collection), "no audit has ended yet")
+            }
             None => well(name, Some(collection), "the last audit found nothing"),
             Some(attached) => {
                 let differ = format!("{}: the configuration and the database differ", attached.unmigrated.join(", "));

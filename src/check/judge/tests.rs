@@ -44,6 +44,7 @@ fn all_is_well() -> Standing {
         blocked: json!({}),
         breaker: "closed".into(),
         trouble: None,
+        lane: None,
         seen_seconds_ago: 20.0,
         passed_seconds_ago: 20.0,
     };
@@ -253,6 +254,16 @@ fn a_dead_letter_of_the_last_hour_is_unwell_and_an_older_one_a_warning() {
 #[test]
 fn a_worker_whose_passes_fail_is_named() {
     fires("CatchwordPassFailing", |f| f.workers[0].passed_seconds_ago = 601.0, |f| f.workers[0].passed_seconds_ago = 599.0);
+    let lane = |f: &mut Standing| f.workers[0].lane = Some("a lock is held by process 7".into());
+    assert_eq!(found(lane), [("CatchwordPassFailing", Level::Warning)]);
+    fires(
+        "CatchwordPassFailing",
+        |f| {
+            lane(f);
+            f.workers[0].passed_seconds_ago = 601.0;
+        },
+        |_| {},
+    );
 }
 
 #[test]
@@ -330,6 +341,15 @@ fn what_audits_and_sentinels_found_is_told_and_so_is_that_nobody_audits() {
         let drift = judge(&standing).into_iter().find(|check| check.name == "CatchwordAuditDrift").unwrap();
         assert!(drift.remedy.contains(remedy) && !drift.remedy.contains(other), "{kind}: {}", drift.remedy);
     }
+    // an audit that never was found nothing, but nobody may say so
+    let drift_says = |audit: Option<Verified>| {
+        let mut standing = all_is_well();
+        standing.collections[0].audit = audit;
+        judge(&standing).into_iter().find(|check| check.name == "CatchwordAuditDrift").unwrap().says
+    };
+    assert_eq!(drift_says(Some(Verified::default())), "no audit has ended yet");
+    let ended = Verified { finished_at: Some(chrono::Utc::now()), ..Verified::default() };
+    assert_eq!(drift_says(Some(ended)), "the last audit found nothing");
     let lost = |lost: Option<&str>| {
         let lost_lately = lost.map(str::to_owned);
         move |f: &mut Standing| f.collections[0].audit = Some(Verified { lost_lately, ..Verified::default() })

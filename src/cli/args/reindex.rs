@@ -6,16 +6,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, ArgMatches, CommandFactory};
+use clap::{Arg, ArgMatches, CommandFactory, Subcommand};
 
 use super::{Args, CONFIG_FILE, CONFIG_VARIABLE};
 use crate::config::Config;
 
-/// Heading of the help.
+/// Headings of the help.
 const WHAT: &str = "What to reindex, one of";
+const FOLLOW: &str = "To follow one that was started, instead";
 
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_help_heading = FOLLOW, subcommand_value_name = "WHAT TO DO")]
 pub(crate) struct Reindex {
+    #[command(subcommand)]
+    pub act: Option<ReindexAct>,
     /// The collection; may be left out if there is only one
     #[arg(value_name = "COLLECTION")]
     pub collection: Option<String>,
@@ -30,6 +34,11 @@ pub(crate) struct Reindex {
     /// Everything; asks first
     #[arg(long, help_heading = WHAT)]
     pub all: bool,
+    /// Rows of a condition in SQL, over the columns of the table; only for the role that owns catchword's schema
+    ///
+    /// For instance --where "updated < '2026-01-01' and length(text) > 1000". It is run in a transaction that can only read.
+    #[arg(long = "where", help_heading = WHAT, value_name = "SQL")]
+    pub condition: Option<String>,
     /// Write every document again, even where both sides agree: after a change of the view
     ///
     /// With --all it raises the collection's floor, which makes every document stale at once; for that it waits a moment for the table's
@@ -46,11 +55,14 @@ pub(crate) struct Reindex {
     /// Print how many keys it would be, and schedule nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Continue a reindex that was interrupted: its number, or the newest
+    /// The most keys that are scheduled in a second, such as 500/s; `catchword reindex rate` changes it
+    #[arg(long, value_name = "N/s", value_parser = rate)]
+    pub rate: Option<i32>,
+    /// Wait until every key is settled, and show how far it is
     ///
-    /// It schedules exactly what was not scheduled yet. `catchword status` lists the unfinished ones.
-    #[arg(long, num_args = 0..=1, value_name = "NUMBER", value_parser = number, conflicts_with_all = ["rewrite", "hidden", "dry_run", "tag"])]
-    pub resume: Option<Option<i64>>,
+    /// Ctrl-C ends the waiting; the reindex goes on. Exit 1 if some were given up (dead letters), or if it was cancelled.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub wait: bool,
     /// Who asks: stored with each job and shown by explain; the default names the scope
     #[arg(long, value_name = "TEXT")]
     pub tag: Option<String>,
@@ -63,6 +75,108 @@ pub(crate) struct Reindex {
     /// Scopes of the configuration that were given, with their values.
     #[arg(skip)]
     pub scopes: Vec<(String, String)>,
+}
+
+/// What can be done to a reindex that was started.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReindexAct {
+    /// The reindexes, those that are not over first, the newest first
+    List(ReindexList),
+    /// How far one is: scheduled, settled, dead, how fast, and about how long it still takes
+    ///
+    /// Exit 0: there it is; 1: there is no such reindex. With --wait also 1 if some keys were given up, or if it was cancelled.
+    Show(ReindexShow),
+    /// End one: its jobs are deleted
+    ///
+    /// Jobs that others scheduled for the same keys stay. A reindex with --rewrite has given its rows new numbers, which the index must get:
+    /// its open jobs stay and are worked on, and only the rest is not scheduled. One of everything with --rewrite cannot be cancelled, because
+    /// every document counts as old since it began: pause it, or slow it down.
+    ///
+    /// Exit 0: cancelled; 1: it was over already.
+    Cancel(ReindexOne),
+    /// Let one rest: no more of it is scheduled
+    ///
+    /// What is open, at most 100,000 jobs, is still worked on. To stop all work on a collection: catchword pause.
+    ///
+    /// Exit 0: paused; 1: it was paused already, or all of it is scheduled.
+    Pause(ReindexOne),
+    /// Go on with one that rests
+    ///
+    /// Exit 0: it goes on; 1: it was not paused.
+    Resume(ReindexOne),
+    /// Change how many keys a second are scheduled at most
+    ///
+    /// It counts at once: a limited reindex has about two seconds of work in the queue.
+    ///
+    /// Exit 0: changed; 1: all of it is scheduled already.
+    Rate(ReindexRate),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReindexList {
+    /// Only of this collection
+    #[arg(value_name = "COLLECTION")]
+    pub collection: Option<String>,
+    /// How many at most
+    #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(i64).range(1..=1000))]
+    pub limit: i64,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReindexShow {
+    /// Its number
+    #[arg(value_name = "ID", value_parser = id_of_reindex)]
+    pub id: i64,
+    /// Wait until every key is settled, and show how far it is
+    #[arg(long)]
+    pub wait: bool,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReindexOne {
+    /// Its number
+    #[arg(value_name = "ID", value_parser = id_of_reindex)]
+    pub id: i64,
+    /// The result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReindexRate {
+    /// Its number
+    #[arg(value_name = "ID", value_parser = id_of_reindex)]
+    pub id: i64,
+    /// Keys a second, such as 500 or 500/s; none: no limit
+    #[arg(value_name = "N/s|none", value_parser = rate_or_none)]
+    pub rate: Rate,
+    /// The result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Keys a second; none: no limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rate(pub Option<i32>);
+
+fn rate_or_none(text: &str) -> Result<Rate, String> {
+    if text == "none" { Ok(Rate(None)) } else { rate(text).map(|rate| Rate(Some(rate))) }
+}
+
+fn rate(text: &str) -> Result<i32, String> {
+    let number = text.strip_suffix("/s").unwrap_or(text).trim();
+    let rate = number.parse().ok().filter(|rate| (1..=1_000_000).contains(rate));
+    rate.ok_or_else(|| "write keys a second, from 1 to 1000000: 500 or 500/s".to_owned())
+}
+
+fn id_of_reindex(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| "it is a number; catchword reindex list shows it".to_owned())
 }
 
 pub(super) fn number(text: &str) -> Result<i64, String> {
@@ -149,8 +263,16 @@ pub(super) fn given_scopes(matches: &ArgMatches, scopes: &BTreeSet<String>) -> V
 
 #[cfg(test)]
 mod tests {
-    use super::config_path;
+    use super::{config_path, rate};
     use std::path::Path;
+
+    #[test]
+    fn a_rate_is_read_as_people_write_it() {
+        assert_eq!((rate("500"), rate("500/s"), rate("1 /s")), (Ok(500), Ok(500), Ok(1)));
+        for wrong in ["", "0", "-1", "500/m", "1000001", "all", "1.5"] {
+            assert!(rate(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn the_configuration_is_found_behind_a_scope_and_beside_help() {

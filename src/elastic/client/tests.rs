@@ -18,8 +18,7 @@ enum Act {
     Stay,
 }
 
-const NODES: &str =
-    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 35\r\n\r\n{\"nodes\":{\"n\":{\"version\":\"9.4.3\"}}}";
+const HELLO: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 61\r\n\r\n{\"version\":{\"number\":\"9.4.3\",\"build_flavor\":\"default\",\"x\":1}}";
 const HTML: &str = "HTTP/1.1 502 Bad Gateway\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\nnope";
 const CUT: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n{\"items\":[]}";
 
@@ -74,11 +73,11 @@ async fn bulk(elastic: &Elastic, limit: Duration) -> Answer {
 
 #[tokio::test]
 async fn a_broken_connection_is_tried_once_more_and_not_twice() {
-    let (url, asked) = serve(vec![Act::Close, Act::Answer(NODES)]).await;
-    assert_eq!(open(&url, Credentials::None).version().await.unwrap(), "9.4.3");
+    let (url, asked) = serve(vec![Act::Close, Act::Answer(HELLO)]).await;
+    assert_eq!(open(&url, Credentials::None).engine().await.unwrap().to_string(), "Elasticsearch 9.4.3");
     assert_eq!(asked.lock().unwrap().len(), 2);
 
-    let (url, asked) = serve(vec![Act::Close, Act::Close, Act::Answer(NODES)]).await;
+    let (url, asked) = serve(vec![Act::Close, Act::Close, Act::Answer(HELLO)]).await;
     assert!(matches!(bulk(&open(&url, Credentials::None), LIMIT).await, Answer::Unreachable(_)));
     assert_eq!(asked.lock().unwrap().len(), 2);
 }
@@ -108,7 +107,7 @@ async fn no_answer_in_time_is_unknown_and_not_asked_again() {
 
 #[tokio::test]
 async fn an_answer_that_is_cut_or_not_elasticsearchs_is_unknown() {
-    let (url, _) = serve(vec![Act::Answer(CUT), Act::Answer(HTML), Act::Answer(NODES), Act::Answer(NODES)]).await;
+    let (url, _) = serve(vec![Act::Answer(CUT), Act::Answer(HTML), Act::Answer(HELLO), Act::Answer(HELLO)]).await;
     let elastic = open(&url, Credentials::None);
     let cut = bulk(&elastic, LIMIT).await;
     assert_eq!(cut, Answer::Unknown("the answer was cut short".to_owned()));
@@ -124,7 +123,12 @@ async fn an_answer_that_is_cut_or_not_elasticsearchs_is_unknown() {
 async fn credentials_are_sent_and_never_shown() {
     let key = Credentials::ApiKey("VnVhQ2ZHY0J6".to_owned());
     let basic = Credentials::Basic { username: "eva".to_owned(), password: "p@ss".to_owned() };
-    for (credentials, header) in [(key, "authorization: ApiKey VnVhQ2ZHY0J6"), (basic, "authorization: Basic ZXZhOnBAc3M=")] {
+    let bearer = Credentials::Bearer("AAEAAWVsYXN0aWM6".to_owned());
+    for (credentials, header) in [
+        (key, "authorization: ApiKey VnVhQ2ZHY0J6"),
+        (basic, "authorization: Basic ZXZhOnBAc3M="),
+        (bearer, "authorization: Bearer AAEAAWVsYXN0aWM6"),
+    ] {
         let (url, asked) = serve(vec![Act::Answer(HTML)]).await;
         let elastic = open(&url, credentials);
         bulk(&elastic, LIMIT).await;
@@ -138,7 +142,7 @@ async fn credentials_are_sent_and_never_shown() {
 
 #[tokio::test]
 async fn a_redirect_is_not_followed_and_named() {
-    let (elsewhere, seen) = serve(vec![Act::Answer(NODES)]).await;
+    let (elsewhere, seen) = serve(vec![Act::Answer(HELLO)]).await;
     let head = format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: http://eva:secret@{}/_bulk?token=x\r\n", &elsewhere[7..]);
     let answer: &'static str = Box::leak(format!("{head}content-length: 0\r\n\r\n").into_boxed_str());
     let (url, asked) = serve(vec![Act::Answer(answer)]).await;
@@ -146,4 +150,46 @@ async fn a_redirect_is_not_followed_and_named() {
     assert!(matches!(&answer, Answer::Unreachable(why) if why.contains(&elsewhere) && why.contains("ELASTICSEARCH_URL")), "{answer}");
     assert!(!answer.to_string().contains("secret") && !answer.to_string().contains("token"), "{answer}");
     assert_eq!((asked.lock().unwrap().len(), seen.lock().unwrap().len()), (1, 0));
+}
+
+/// An address that nobody listens at.
+async fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+fn open_nodes(urls: &[&str]) -> Elastic {
+    Elastic::open(&Address::of_nodes(urls.iter().copied(), Credentials::None, None, Transport::Verified).unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn the_next_node_is_asked_when_one_is_down_and_stays_the_one_that_is_asked() {
+    let (url, asked) = serve(vec![Act::Answer(HELLO), Act::Answer(HTML)]).await;
+    let elastic = open_nodes(&[&nobody().await, &nobody().await, &url]);
+    assert_eq!(elastic.engine().await.unwrap().to_string(), "Elasticsearch 9.4.3");
+    assert_eq!(elastic.nodes.asked(), 2);
+    assert_eq!(bulk(&elastic, LIMIT).await, Answer::Unknown("status 502".to_owned()));
+    assert_eq!(asked.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn each_node_is_asked_once_when_all_are_down() {
+    let (broken, asked) = serve(vec![Act::Close, Act::Close, Act::Close]).await;
+    let elastic = open_nodes(&[&nobody().await, &nobody().await]);
+    let answer = bulk(&elastic, LIMIT).await;
+    assert!(matches!(&answer, Answer::Unreachable(why) if why.starts_with("no connection to any of 2 nodes")), "{answer}");
+    let elastic = open_nodes(&[&broken, &nobody().await]);
+    assert!(matches!(bulk(&elastic, LIMIT).await, Answer::Unreachable(_)));
+    assert!(asked.lock().unwrap().len() <= 2, "a connection that broke is tried once more, and not more often");
+}
+
+#[tokio::test]
+async fn after_a_node_that_stays_silent_the_next_request_goes_to_another() {
+    let (silent, asked) = serve(vec![Act::Stay, Act::Stay]).await;
+    let (well, answered) = serve(vec![Act::Answer(HTML)]).await;
+    let elastic = open_nodes(&[&silent, &well]);
+    assert_eq!(bulk(&elastic, Duration::from_millis(100)).await, Answer::Unknown("no answer in time".to_owned()));
+    assert_eq!((asked.lock().unwrap().len(), answered.lock().unwrap().len()), (1, 0), "it may have landed: it is not sent again");
+    assert_eq!(bulk(&elastic, LIMIT).await, Answer::Unknown("status 502".to_owned()));
+    assert_eq!((asked.lock().unwrap().len(), answered.lock().unwrap().len()), (1, 1));
 }

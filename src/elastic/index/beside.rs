@@ -12,7 +12,7 @@ use crate::elastic::ask::parse;
 use crate::elastic::{Answer, Elastic, Error, Target, percent};
 
 /// What is off while an index is filled: nobody reads it yet, so nothing has to be searchable or kept twice.
-pub(super) const WHILE_FILLING: [(&str, &str); 3] =
+const WHILE_FILLING: [(&str, &str); 3] =
     [("index.refresh_interval", "-1"), ("index.number_of_replicas", "0"), ("index.auto_expand_replicas", "false")];
 
 impl IndexPlan {
@@ -152,7 +152,7 @@ impl Elastic {
         Ok(found.settings)
     }
 
-    async fn put_settings(&self, target: &Target, settings: &Value) -> Result<(), Error> {
+    pub(super) async fn put_settings(&self, target: &Target, settings: &Value) -> Result<(), Error> {
         let path = format!("/{}/_settings", percent::encode(target.index()));
         let body = Bytes::from(settings.to_string());
         self.ask(&format!("change the settings of {target}"), Method::Put, &path, &[], Some(body)).await?;

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::beside::WHILE_FILLING;
-use super::plan::{IndexPlan, digest};
+use super::plan::{IndexPlan, digest, flatten};
+use super::settings::is_changeable;
 use crate::elastic::Error;
 
 /// An index as Elasticsearch shows it.
@@ -23,6 +23,8 @@ pub struct Difference {
     pub added: Vec<String>,
     /// What an index that is there cannot take, in words.
     pub changed: Vec<String>,
+    /// Settings that the file has otherwise, in words. They can be changed.
+    pub settings: Vec<String>,
     /// Fields that only the index has.
     #[serde(skip)]
     pub extra: Vec<String>,
@@ -32,6 +34,9 @@ pub struct Difference {
     /// The part of the mappings that adds the fields.
     #[serde(skip)]
     pub(super) additions: Map<String, Value>,
+    /// The settings to change, by their whole names.
+    #[serde(skip)]
+    pub(super) new_settings: Map<String, Value>,
 }
 
 impl Difference {
@@ -46,13 +51,25 @@ impl Difference {
         }
         found.other_file = true;
         found.mappings(mappings.as_object().unwrap_or(&NONE), &live.mappings);
-        for (name, value) in settings {
-            let ours = name.ends_with("_pipeline") || WHILE_FILLING.iter().any(|(filling, _)| *filling == name);
-            if !ours && plain(Some(&value)) != plain(live.settings.get(&name)) {
-                found.changed.push(format!("setting {name} is {}, was {}", shown(Some(&value)), shown(live.settings.get(&name))));
+        for (name, value) in other_settings(settings, &live.settings) {
+            let words = format!("setting {name} is {}, was {}", shown(Some(&value)), shown(live.settings.get(&name)));
+            if is_changeable(&name) {
+                found.settings.push(words);
+                found.new_settings.insert(name, value);
+            } else {
+                found.changed.push(words);
             }
         }
         Ok(found)
+    }
+
+    /// Compares settings alone, whatever the index was made from: each that the file has otherwise, with both values. `live` are an index's
+    /// own, below `index`.
+    pub fn of_settings(plan: &IndexPlan, live: &Value) -> Result<Vec<(String, Value, String)>, Error> {
+        let mut flat = Map::new();
+        flatten(live.as_object().unwrap_or(&NONE), "", &mut flat);
+        let other = other_settings(plan.settings()?, &flat).into_iter();
+        Ok(other.map(|(name, value)| (name.clone(), value, shown(flat.get(&name)))).collect())
     }
 
     /// Compares mappings alone, whatever the index was made from: what an operator changed by hand is a difference here.
@@ -69,7 +86,7 @@ impl Difference {
 
     /// Nothing is to be done?
     pub fn is_none(&self) -> bool {
-        self.added.is_empty() && self.changed.is_empty()
+        self.added.is_empty() && self.changed.is_empty() && self.settings.is_empty()
     }
 
     /// Compares the fields of an object; returns those to add.
@@ -107,17 +124,70 @@ impl Difference {
         additions
     }
 
-    /// Compares the settings of one field. Elasticsearch does not show what is as it would be anyway.
+    /// Compares the settings of one field. Elasticsearch does not show what is as it would be anyway; of some fields it shows more than
+    /// anybody wrote, and that is no difference.
     fn parameters(&mut self, at: &str, file: &Map<String, Value>, live: &Map<String, Value>, kind: &str) {
         let mut names: Vec<&String> = file.keys().chain(live.keys()).collect();
         names.sort();
         names.dedup();
         for name in names.into_iter().filter(|name| !matches!(name.as_str(), "properties" | "fields" | "_meta")) {
+            let only_the_server_says_so = !file.contains_key(name) && !is_shown_as_written(kind);
             let said = |side: &Map<String, Value>| plain(side.get(name)).or_else(|| default(kind, name).map(str::to_owned));
-            if said(file) != said(live) {
+            if !only_the_server_says_so && said(file) != said(live) && !is_part_of(file.get(name), live.get(name)) {
                 self.changed.push(format!("{at}: {name} is {}, was {}", shown(file.get(name)), shown(live.get(name))));
             }
         }
+    }
+}
+
+/// Of these settings, those that the index has otherwise. Pipelines are judged elsewhere.
+fn other_settings(file: Map<String, Value>, live: &Map<String, Value>) -> Vec<(String, Value)> {
+    let differs = |name: &String, value: &Value| !name.ends_with("_pipeline") && plain(Some(value)) != plain(live.get(name));
+    file.into_iter().filter(|(name, value)| differs(name, value)).collect()
+}
+
+/// Does Elasticsearch show a field of this type as it was written? To others (vectors, completion and what plugins bring) it adds what
+/// it chose itself.
+fn is_shown_as_written(kind: &str) -> bool {
+    const PLAIN: [&str; 27] = [
+        "root",
+        "object",
+        "nested",
+        "text",
+        "keyword",
+        "constant_keyword",
+        "wildcard",
+        "match_only_text",
+        "boolean",
+        "date",
+        "date_nanos",
+        "long",
+        "integer",
+        "short",
+        "byte",
+        "unsigned_long",
+        "double",
+        "float",
+        "half_float",
+        "scaled_float",
+        "ip",
+        "version",
+        "binary",
+        "alias",
+        "flattened",
+        "geo_point",
+        "token_count",
+    ];
+    PLAIN.contains(&kind)
+}
+
+/// Is all that the file says of it so, whatever else the index says? `{"type": "hnsw"}` is a part of `{"type": "hnsw", "m": 16}`.
+fn is_part_of(file: Option<&Value>, live: Option<&Value>) -> bool {
+    match (file, live) {
+        (Some(Value::Object(file)), Some(Value::Object(live))) => {
+            file.iter().all(|(name, value)| plain(Some(value)) == plain(live.get(name)) || is_part_of(Some(value), live.get(name)))
+        }
+        _ => false,
     }
 }
 
@@ -261,5 +331,56 @@ mod tests {
                 "setting index.analysis.analyzer.x.type is custom, was not said",
             ]
         );
+    }
+
+    #[test]
+    fn what_only_the_server_says_of_a_vector_or_a_suggester_is_no_difference() {
+        let written = json!({
+            "v": { "type": "dense_vector", "dims": 3, "index_options": { "type": "hnsw" } },
+            "s": { "type": "completion" },
+        });
+        // by 9.4.3
+        let shown = json!({
+            "v": { "type": "dense_vector", "dims": 3, "index": true, "similarity": "cosine",
+                   "index_options": { "type": "hnsw", "m": 16, "ef_construction": 100 } },
+            "s": { "type": "completion", "analyzer": "simple", "preserve_separators": true, "preserve_position_increments": true, "max_input_length": 50 },
+        });
+        let found = between(file(written.clone()), live(shown.clone()));
+        assert!(found.is_none(), "{found:?}");
+        let mut other = written;
+        other["v"]["similarity"] = json!("dot_product");
+        other["v"]["index_options"]["type"] = json!("int8_hnsw");
+        other["s"]["analyzer"] = json!("standard");
+        assert_eq!(between(file(other), live(shown)).changed.len(), 3);
+        // of other fields it says nothing on its own: there it was written once, and is gone from the file
+        let gone = between(file(json!({ "k": { "type": "keyword" } })), live(json!({ "k": { "type": "keyword", "ignore_above": 9 } })));
+        assert_eq!(gone.changed, ["k: ignore_above is not said, was 9"]);
+    }
+
+    #[test]
+    fn a_setting_that_can_be_changed_is_told_from_one_that_cannot() {
+        let mut written = file(json!({}));
+        written["settings"] =
+            json!({ "refresh_interval": "30s", "index": { "number_of_replicas": 1, "max_result_window": 5 }, "number_of_shards": 3 });
+        let mut seen = live(json!({}));
+        seen["settings"]["index.number_of_shards"] = json!("1");
+        let found = between(written.clone(), seen);
+        assert_eq!(found.changed, ["setting index.number_of_shards is 3, was 1"]);
+        assert_eq!(
+            found.settings,
+            ["setting index.max_result_window is 5, was not said", "setting index.refresh_interval is 30s, was not said"]
+        );
+        assert_eq!(Value::from(found.new_settings), json!({ "index.refresh_interval": "30s", "index.max_result_window": 5 }));
+
+        let plan = IndexPlan {
+            alias: "note".into(),
+            search_alias: None,
+            mapping: written,
+            installation: Uuid::from_u128(7),
+            collection: "note".into(),
+        };
+        let own =
+            json!({ "number_of_shards": "3", "number_of_replicas": "1", "refresh_interval": "1s", "max_result_window": "5", "uuid": "x" });
+        assert_eq!(Difference::of_settings(&plan, &own).unwrap(), [("index.refresh_interval".to_owned(), json!("30s"), "1s".to_owned())]);
     }
 }

@@ -16,11 +16,15 @@ impl Elastic {
         Difference::between(plan, &self.live(target).await?)
     }
 
-    /// Adds the fields that the file has and the index lacks, in one request: all of them or none. Where something else changed, nothing
-    /// is added: that is a rebuild's. Doing it again changes nothing.
+    /// Changes the settings that can be changed, and adds the fields that the file has and the index lacks, in one request: all of them or
+    /// none. Where something else changed, nothing is done: that is a rebuild's. Doing it again changes nothing.
     pub async fn bring_in_line(&self, plan: &IndexPlan, target: &Target) -> Result<Difference, Error> {
         let found = self.difference(plan, target).await?;
         if found.changed.is_empty() && found.other_file {
+            // first: more fields may need a higher limit
+            if !found.new_settings.is_empty() {
+                self.put_settings(target, &found.new_settings.clone().into()).await?;
+            }
             // the digest goes with it: the index is in line with this file now
             let body = json!({ "properties": found.additions, "_meta": self.meta(plan, target).await? });
             let path = format!("/{}/_mapping", percent::encode(target.index()));

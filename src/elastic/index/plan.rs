@@ -131,7 +131,7 @@ fn settings(given: Option<&Value>) -> Result<Map<String, Value>, String> {
 }
 
 /// Elasticsearch takes `{"index": {"number_of_replicas": 1}}`, `{"number_of_replicas": 1}` and `{"index.number_of_replicas": 1}` alike.
-fn flatten(settings: &Map<String, Value>, before: &str, flat: &mut Map<String, Value>) {
+pub(super) fn flatten(settings: &Map<String, Value>, before: &str, flat: &mut Map<String, Value>) {
     for (name, value) in settings {
         let name = format!("{before}{name}");
         match value {

@@ -19,7 +19,7 @@ pub mod several;
 pub mod together;
 pub mod writes;
 
-use catchword::{collection, migrate};
+use catchword::collection;
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::common::{Layout, World, eventually};
@@ -43,8 +43,7 @@ async fn attached_with(lines: &str) -> World {
 }
 
 pub async fn attach(layout: Layout) -> World {
-    let world = World::with(Layout { migrated: false, ..layout }).await;
-    migrate::apply(&world.pool).await.unwrap();
+    let world = World::with(Layout { migrated: false, schema: true, ..layout }).await;
     for config in &world.catchword.config().collections {
         collection::attach(&world.pool, config).await.unwrap();
     }

@@ -230,10 +230,17 @@ impl Sequence {
                 self.model.delete(n, &even);
                 self.model.update(n, &odd, Some(&text), None);
                 self.model.insert(n, &absent, &text, &label);
-                let sql = format!(
+                // the same before there was a merge
+                let apart = format!(
+                    "with s (id, text, label) as ({series}), gone as (delete from {table} t using s where t.id = s.id and t.id % 2 = 0),
+                          changed as (update {table} t set text = s.text from s where t.id = s.id and t.id % 2 <> 0)
+                     insert into {table} (id, text, label) select s.id, s.text, s.label from s where not exists (select from {table} t where t.id = s.id)"
+                );
+                let merged = format!(
                     "merge into {table} t using ({series}) as s (id, text, label) on t.id = s.id when matched and t.id % 2 = 0 then delete when matched then update set text = s.text when not matched then insert (id, text, label) values (s.id, s.text, s.label)"
                 );
-                self.say(connection, &sql).await
+                let merges = connection.server_version_num().is_none_or(|version| version >= 150_000);
+                self.say(connection, if merges { &merged } else { &apart }).await
             }
             _ => self.related(connection, &label).await,
         }

@@ -220,8 +220,9 @@ async fn a_point_in_time_that_is_lost_is_walked_again() {
     .await;
     child.kill().await.unwrap();
     let open: String = world.one("select point_in_time from catchword.audit").await;
-    let (status, _) = world.http("DELETE", "/_pit", Some(json!({ "id": open }))).await;
-    assert_eq!(status, 200);
+    world.catchword.elastic().close_point_in_time(&open).await;
+    let (status, _) = world.http("POST", "/_search", Some(json!({ "pit": { "id": open } }))).await;
+    assert_eq!(status, 404, "it is gone");
     let (_, said, complained) = world.run(&["audit", "--resume", "--json"]).await;
     let said: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}{complained}"));
     assert_eq!((&said[0]["differences"]["orphan"], &said[0]["differences"]["stray"]), (&json!(100), &json!(100)), "{said:#}");

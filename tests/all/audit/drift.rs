@@ -96,6 +96,40 @@ async fn what_an_index_cannot_take_is_a_rebuilds_and_nothing_of_it_is_done_by_mi
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn settings_that_an_index_can_take_are_reported_and_changed_by_migrate() {
+    let world = World::new().await;
+    world.in_step("acct:a", "x").await;
+    world.change_mapping(|file| {
+        file["settings"]["index"]["refresh_interval"] = json!("30s");
+        file["settings"]["index.max_result_window"] = json!(20_000);
+        file["mappings"]["properties"]["lang"] = json!({ "type": "keyword" });
+    });
+    let due = world.due().await.unwrap();
+    assert!(due.contains("new fields (lang)") && due.ends_with("catchword migrate"), "{due}");
+    world.change_mapping(|file| _ = file["mappings"]["properties"].as_object_mut().unwrap().remove("lang"));
+    let settings = "setting index.max_result_window is 20000, was not said, setting index.refresh_interval is 30s, was 1s";
+    assert_eq!(world.due().await, Some(format!("the mapping file has other settings ({settings}): catchword migrate")));
+    let (_, status, _) = world.run(&["status"]).await;
+    assert!(status.contains("drift     the mapping file has other settings"), "{status}");
+
+    let (code, said, errors) = world.run(&["migrate"]).await;
+    assert_eq!(code, 0, "{errors}");
+    assert!(said.contains("setting index.refresh_interval is 30s, was 1s"), "{said}");
+    let index = world.index("annotation");
+    let (_, live) = world.http("GET", &format!("/{index}/_settings?flat_settings=true"), None).await;
+    let live = &live[&index]["settings"];
+    assert_eq!((&live["index.refresh_interval"], &live["index.max_result_window"]), (&json!("30s"), &json!("20000")));
+    assert_eq!(world.due().await, None);
+
+    // by hand is no drift, and doctor tells it with what undoes it
+    world.http("PUT", &format!("/{index}/_settings"), Some(json!({ "index.refresh_interval": "5s" }))).await;
+    assert_eq!(world.due().await, None);
+    let (_, said, _) = world.run(&["doctor"]).await;
+    assert!(said.contains("index.refresh_interval is 5s, and the file says \"30s\""), "{said}");
+    assert!(said.contains(&format!("PUT {index}/_settings {{\"index.refresh_interval\":\"30s\"}}")), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_function_and_a_view_below_the_view_are_part_of_it() {
     let world = World::new().await;
     world.sql("create function label(text) returns text language sql immutable as 'select $1'; create view below as select id, catchword_revision, deleted, label(userid) as userid from annotation").await;

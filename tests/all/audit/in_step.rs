@@ -138,7 +138,7 @@ async fn a_column_that_watch_lacks_and_a_function_that_tells_the_time_are_told()
         let (_, said, _) = world.run(&["doctor"]).await;
         assert!(said.contains(told), "{told}: {said}");
     }
-    assert_eq!(world.run(&["doctor"]).await.1.matches("steady").count(), 3, "the other views are steady");
+    assert_eq!(world.run(&["doctor", "--all"]).await.1.matches("steady").count(), 3, "the other views are steady");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -151,10 +151,17 @@ async fn whatever_a_view_is_made_of_is_part_of_its_definition() {
     world.settle_notes().await;
     assert_eq!(world.drift_of_note().await, None);
     let view: String = world.one("select pg_get_viewdef('note_document')").await;
+    // before 17 a column is computed in another way only if it is another column
+    let computed = match world.postgres().await {
+        ..17 => format!(
+            "drop view note_document; alter table note drop column loud, add column loud text generated always as (lower(text)) stored; create view note_document as {view}"
+        ),
+        _ => "alter table note alter column loud set expression as (lower(text))".to_owned(),
+    };
     for change in [
         "alter type mood rename value 'calm' to 'quiet'".to_owned(),
         format!("drop view note_document; alter table note alter column size type numeric(6, 3); create view note_document as {view}"),
-        "alter table note alter column loud set expression as (lower(text))".to_owned(),
+        computed,
         "create or replace function inner_one(t text) returns text language sql immutable as 'select t || 1'".to_owned(),
     ] {
         world.sql(&change).await;

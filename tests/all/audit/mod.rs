@@ -7,3 +7,5 @@ pub mod in_step;
 pub mod put_back;
 pub mod upkeep;
 pub mod vanished;
+pub mod vectors;
+pub mod walk;

@@ -74,7 +74,8 @@ impl World {
                            and not exists (select from catchword.job j where j.collection = 'annotation' and j.name = 'touch')
                            and not exists (select from catchword.dead_job d where d.collection = 'annotation' and d.key = keyed.key)";
         // an index that is being filled is told everything by the rebuild, which is written down; from then on by jobs
-        let told = "select case when exists (select from catchword.rebuild r where r.collection = c.name and r.stage = 'fill') then targets[1:1] else targets end
+        let told = "select case when exists (select from catchword.rebuild r where r.collection = c.name and (r.stage = 'fill' or r.stage = 'drain' and exists
+                        (select from catchword.reindex f where f.tag = 'reindex.rebuild.' || r.id and f.finished_at is null))) then targets[1:1] else targets end
                       from catchword.collection c where name = 'annotation'";
         let told: Vec<String> = self.one(told).await;
         // the index is looked at after the snapshot: it can only be newer
@@ -123,24 +124,24 @@ impl World {
     /// The same of any index.
     pub async fn everything_in(&self, index: &str) -> BTreeMap<String, (i64, Value)> {
         self.http("POST", &format!("/{index}/_refresh"), None).await;
-        let (_, opened) = self.http("POST", &format!("/{index}/_pit?keep_alive=1m"), None).await;
-        let mut query = json!({ "size": 10_000, "version": true, "pit": { "id": opened["id"] }, "sort": ["_shard_doc"] });
+        // by a scroll, which every server has, and which is not how catchword walks
+        let first = json!({ "size": 10_000, "version": true, "sort": ["_doc"] });
+        let (mut status, mut answer) = self.http("POST", &format!("/{index}/_search?scroll=1m"), Some(first)).await;
         let mut everything = BTreeMap::new();
         loop {
-            let (status, answer) = self.http("POST", "/_search", Some(query.clone())).await;
             assert_eq!(status, 200, "{answer}");
             let hits = answer["hits"]["hits"].as_array().unwrap();
             for hit in hits {
                 let key = hit["_id"].as_str().unwrap().to_owned();
                 everything.insert(key, (hit["_version"].as_i64().unwrap(), hit["_source"].clone()));
             }
+            let scroll = answer["_scroll_id"].clone();
             if hits.len() < 10_000 {
-                break;
+                self.http("DELETE", "/_search/scroll", Some(json!({ "scroll_id": scroll }))).await;
+                return everything;
             }
-            query["search_after"] = hits[hits.len() - 1]["sort"].clone();
+            (status, answer) = self.http("POST", "/_search/scroll", Some(json!({ "scroll": "1m", "scroll_id": scroll }))).await;
         }
-        self.http("DELETE", "/_pit", Some(json!({ "id": opened["id"] }))).await;
-        everything
     }
 }
 

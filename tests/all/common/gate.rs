@@ -39,7 +39,7 @@ pub struct Gate {
 struct Traffic {
     /// When each request went through, the oldest first.
     passed: Vec<Instant>,
-    /// How many of them asked for the version, as the probe of an open breaker does.
+    /// How many of them were the probe of an open breaker.
     probes: usize,
     /// Bytes that went through to the server.
     bytes: usize,
@@ -216,7 +216,7 @@ async fn connection(
                 }
                 {
                     let mut noted = traffic.lock().unwrap();
-                    noted.probes += usize::from(contains(&from_client[..n], "/_nodes/_local"));
+                    noted.probes += usize::from(contains(&from_client[..n], "catchword-cluster-probe"));
                     noted.bytes += n;
                 }
                 if server.write_all(&from_client[..n]).await.is_err() { break }

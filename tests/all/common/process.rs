@@ -23,11 +23,20 @@ pub async fn start(world: &World) -> Running {
 
 /// The same with a binary whose environment is another.
 pub async fn launch(command: &mut Command) -> Running {
-    command.args(["worker", "--listen", "127.0.0.1:0", "--log", "json"]).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
+    listening(command.args(["worker", "--listen", "127.0.0.1:0"])).await
+}
+
+/// `catchword serve` on a free port, with these further words.
+pub async fn serve(world: &World, words: &[&str]) -> Running {
+    listening(world.binary().args(["serve", "--listen", "127.0.0.1:0"]).args(words)).await
+}
+
+/// Starts what says where it listens, and waits until it does.
+pub async fn listening(command: &mut Command) -> Running {
+    let mut child = command.args(["--log", "json"]).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let url = loop {
-        let line = lines.next_line().await.unwrap().expect("the worker says where it listens");
+        let line = lines.next_line().await.unwrap().expect("it says where it listens");
         let said: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
         if let Some(address) = said["listen"].as_str() {
             break format!("http://{address}");
@@ -58,6 +67,11 @@ impl Running {
     /// Where it listens: host and port.
     pub fn address(&self) -> &str {
         self.url.trim_start_matches("http://")
+    }
+
+    /// Where it listens.
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
     pub async fn get(&self, world: &World, path: &str) -> (u16, String) {

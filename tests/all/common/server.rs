@@ -25,6 +25,19 @@ impl Server {
         self.services(&["restart", "elasticsearch"]).await;
     }
 
+    /// The same with other settings.
+    pub async fn restart_with(&mut self, settings: &str) {
+        self.settings = settings.to_owned();
+        self.restart().await;
+        self.url = self.recall("elasticsearch.url");
+    }
+
+    /// The folder of its configuration: what it reads besides its settings lies there. Also where `curl` finds how to ask it.
+    pub fn conf(&self) -> PathBuf {
+        let (servers, version) = (self.recall("servers"), self.recall("elasticsearch.version"));
+        PathBuf::from(servers).join(format!("elasticsearch-{version}")).join("conf")
+    }
+
     /// Stops the server as SIGSTOP does: the kernel still takes connections for it, and nobody answers. Until the guard is dropped.
     pub fn freeze(&self) -> Frozen {
         let group = format!("-{}", self.recall("elasticsearch.pid"));
@@ -42,7 +55,13 @@ impl Server {
         command.args(words).env("CATCHWORD_SERVICES", &self.state).env_remove("ELASTICSEARCH_URL");
         // an ordinary process also where Docker is: a signal must reach it
         command.env("CATCHWORD_ELASTICSEARCH_SETTINGS", &self.settings).env("DOCKER_HOST", "tcp://127.0.0.1:1");
+        command.env("CURL_HOME", &self.state);
         command
+    }
+
+    /// How the script asks it whether it is up, as in a `.curlrc`.
+    pub fn ask_with(&self, options: &str) {
+        std::fs::write(self.state.join(".curlrc"), options).unwrap();
     }
 
     fn recall(&self, name: &str) -> String {

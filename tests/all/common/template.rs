@@ -4,6 +4,7 @@ use serde_json::Value;
 use sqlx::postgres::PgPool;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::sync::OnceCell;
+use uuid::Uuid;
 
 use super::World;
 
@@ -60,6 +61,42 @@ impl Template {
             let (status, said) = (response.status(), response.text().await.unwrap());
             assert!(status.is_success(), "{said}");
         }
+    }
+}
+
+/// A database with the example's tables and catchword's schema, in which nothing is attached: for worlds with tables of their own.
+pub struct Schema {
+    pub database: String,
+}
+
+static SCHEMA: OnceCell<Schema> = OnceCell::const_new();
+
+impl Schema {
+    /// The one of this process.
+    pub async fn get(server_url: &str) -> &'static Schema {
+        SCHEMA.get_or_init(|| Schema::make(server_url)).await
+    }
+
+    async fn make(server_url: &str) -> Schema {
+        let database = format!("cw_template_{}_{}", std::process::id(), &Uuid::new_v4().simple().to_string()[..12]);
+        let mut server = PgConnection::connect(server_url).await.unwrap();
+        drop_those_of_others(&mut server).await;
+        sqlx::raw_sql(AssertSqlSafe(format!("create database {database}"))).execute(&mut server).await.unwrap();
+        let mut url = url::Url::parse(server_url).unwrap();
+        url.set_path(&database);
+        let pool = PgPool::connect(url.as_str()).await.unwrap();
+        annotations::migrate(&pool).await.unwrap();
+        catchword::migrate::apply(&pool).await.unwrap();
+        pool.close().await;
+        sqlx::raw_sql(AssertSqlSafe(format!("alter database {database} with allow_connections false"))).execute(&mut server).await.unwrap();
+        Schema { database }
+    }
+
+    /// Makes a copy of the database an installation of its own.
+    pub async fn settle(pool: &PgPool) {
+        let settled = "update catchword.installation set id = gen_random_uuid(),
+                              database_oid = (select oid from pg_database where datname = current_database())";
+        sqlx::raw_sql(settled).execute(pool).await.unwrap();
     }
 }
 

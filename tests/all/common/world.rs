@@ -9,7 +9,7 @@ use tokio::process::Command;
 use uuid::Uuid;
 
 use super::Gate;
-use super::template::Template;
+use super::template::{Schema, Template};
 
 /// What a world is made of.
 pub struct Layout {
@@ -17,7 +17,7 @@ pub struct Layout {
     pub annotation: &'static str,
     /// Further collections, as TOML.
     pub more: String,
-    /// SQL that runs before catchword's own migrations: tables and views for `more`.
+    /// SQL that runs before anything is attached: tables and views for `more`.
     pub sql: String,
     /// The worker's tick.
     pub tick: &'static str,
@@ -32,6 +32,8 @@ pub struct Layout {
     pub gated: bool,
     /// Is everything attached, and are the indices made?
     pub migrated: bool,
+    /// If not: is the schema there all the same?
+    pub schema: bool,
     /// Another Elasticsearch than the one that all tests share.
     pub elasticsearch: Option<String>,
     /// Another Postgres than the one that all tests share.
@@ -51,6 +53,7 @@ impl Default for Layout {
             canary: false,
             gated: false,
             migrated: true,
+            schema: false,
             elasticsearch: None,
             postgres: None,
         }
@@ -60,8 +63,21 @@ impl Default for Layout {
 impl Layout {
     /// Does it differ from the default in nothing that is attached or in an index, and is it on the servers that all tests share?
     fn is_plain(&self) -> bool {
-        let Layout { annotation, more, sql, tick: _, batch: _, shards, canary, gated: _, quick: _, migrated, elasticsearch, postgres } =
-            self;
+        let Layout {
+            annotation,
+            more,
+            sql,
+            tick: _,
+            batch: _,
+            shards,
+            canary,
+            gated: _,
+            quick: _,
+            migrated,
+            schema: _,
+            elasticsearch,
+            postgres,
+        } = self;
         let added = !more.is_empty() || !sql.is_empty() || *canary;
         let own = shards.is_some() || elasticsearch.is_some() || postgres.is_some();
         *annotation == Layout::default().annotation && *migrated && !added && !own
@@ -133,7 +149,10 @@ impl World {
         let id = Uuid::new_v4().simple().to_string();
         let (database, prefix) = (format!("cw_test_{id}"), format!("t{}-", &id[..12]));
         let mut server = PgConnection::connect(&server_url).await.unwrap();
-        let copied = template.map_or(String::new(), |template| format!(" template {}", template.database));
+        let schema =
+            if (layout.migrated || layout.schema) && layout.postgres.is_none() { Some(Schema::get(&server_url).await) } else { None };
+        let copied = template.map(|template| &template.database).or(schema.map(|schema| &schema.database));
+        let copied = copied.map_or(String::new(), |database| format!(" template {database}"));
         sqlx::query(AssertSqlSafe(format!("create database {database}{copied}"))).execute(&mut server).await.unwrap();
         let mut url = url::Url::parse(&server_url).unwrap();
         url.set_path(&database);
@@ -151,7 +170,10 @@ impl World {
         match template {
             Some(template) => template.settle(&pool, &client, &elasticsearch, &prefix).await,
             None => {
-                annotations::migrate(&pool).await.unwrap();
+                match schema {
+                    Some(_) => Schema::settle(&pool).await,
+                    None => annotations::migrate(&pool).await.unwrap(),
+                }
                 sqlx::raw_sql(AssertSqlSafe(format!("{BYSTANDER_SQL}{}", layout.sql))).execute(&pool).await.unwrap();
                 if layout.migrated {
                     catchword.migrate().await.unwrap();
@@ -181,6 +203,11 @@ impl World {
         T: Send + Unpin + for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
     {
         sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_all(&self.pool).await.unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    /// The version of the server: 14 to 18.
+    pub async fn postgres(&self) -> i32 {
+        self.one("select current_setting('server_version_num')::integer / 10000").await
     }
 
     /// Inserts an annotation by plain SQL; returns its key.

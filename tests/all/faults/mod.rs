@@ -3,6 +3,7 @@
 pub mod answers;
 pub mod lane_restart;
 mod network;
+pub mod nodes;
 pub mod outage;
 pub mod restart;
 pub mod restore;

@@ -33,7 +33,7 @@ pub async fn world() -> World {
     let world = World::with(Layout { sql, more, migrated: false, ..Layout::default() }).await;
     let (code, said, errors) = world.run(&["migrate"]).await;
     assert!(code == 0 && !said.contains("warning"), "{said}{errors}");
-    let (code, said, errors) = world.run(&["doctor"]).await;
+    let (code, said, errors) = world.run(&["doctor", "--all"]).await;
     assert!(code == 0 && said.contains("an index leads from each related table back to the rows"), "{said}{errors}");
     world
 }

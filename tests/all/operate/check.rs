@@ -202,7 +202,8 @@ async fn check_says_within_seconds_that_a_server_is_away_or_silent() {
     for away in ["refused", "silent"] {
         match away {
             "refused" => gate.refuse(),
-            _ => gate.hold("GET /"),
+            // every request has it in its first line
+            _ => gate.hold("HTTP/1.1"),
         }
         let (code, bad, report) = world.check().await;
         assert_eq!((code, bad), (1, vec!["unwell CatchwordElasticsearchDown".into()]), "{away}: {report}");

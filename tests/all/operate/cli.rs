@@ -13,8 +13,8 @@ const HELP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/operate/help.
 async fn help_teaches_and_needs_neither_configuration_nor_environment() {
     let mut all = String::new();
     for command in [
-        "", "init", "migrate", "detach", "worker", "sync", "reindex", "status", "check", "doctor", "explain", "dead", "pause", "resume",
-        "journal",
+        "", "init", "migrate", "detach", "worker", "sync", "reindex", "status", "history", "check", "doctor", "explain", "dead", "pause",
+        "resume", "journal",
     ] {
         let mut binary = tokio::process::Command::new(env!("CARGO_BIN_EXE_catchword"));
         binary.env_clear().current_dir(std::env::temp_dir());
@@ -82,9 +82,12 @@ async fn a_slip_of_the_fingers_is_answered_with_what_to_type_and_schedules_nothi
         (&["annotation", "--document", "abc"], "'abc' cannot be a value of document: the column document_id is of type bigint"),
         (&["annotation", "--document", "99999999999999999999"], "the column document_id is of type bigint"),
         (&["annotation", "--all"], "say --yes, since there is no terminal to ask on"),
-        (&["annotation", "--resume", "--user", "x"], "leave the scope out"),
-        (&["--resume", "annotation"], "write the collection before --resume"),
-        (&["annotation", "--resume", "--dry-run"], "cannot be used with"),
+        (&["annotation", "--user", "a", "--where", "true"], "one scope at a time"),
+        (&["annotation", "--all", "--rate", "fast"], "write keys a second, from 1 to 1000000: 500 or 500/s"),
+        (&["annotation", "--all", "--wait", "--dry-run"], "cannot be used with"),
+        (&["show", "note"], "it is a number; catchword reindex list shows it"),
+        (&["rate", "1", "0"], "write keys a second"),
+        (&["annotation", "--all", "list"], "cannot be used with"),
     ] {
         let mut all = vec!["reindex"];
         all.extend(words);

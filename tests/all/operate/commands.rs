@@ -17,14 +17,16 @@ async fn what_is_not_understood_is_refused_with_a_sentence_and_changes_nothing()
     let world = World::new().await;
     world.annotate("acct:a", "x").await;
     let before: String = world.one(STATE).await;
-    for command in ["migrate", "detach", "worker", "sync", "reindex", "status", "check", "explain", "audit", "pause", "resume", "journal"] {
+    for command in
+        ["migrate", "detach", "worker", "sync", "reindex", "status", "history", "check", "explain", "audit", "pause", "resume", "journal"]
+    {
         refused(&world, &[command, "--nonsense"]).await;
         refused(&world, &[command, "--config", "/nowhere/catchword.toml"]).await;
     }
     for command in ["list", "show", "replay", "discard", "nonsense"] {
         refused(&world, &["dead", command, "--nonsense"]).await;
     }
-    let cases: [&[&str]; 22] = [
+    let cases: [&[&str]; 23] = [
         &[],
         &["nonsense"],
         &["migrate", "more"],
@@ -37,7 +39,8 @@ async fn what_is_not_understood_is_refused_with_a_sentence_and_changes_nothing()
         &["reindex", "annotation", "--all", "--user", "acct:a", "--yes"],
         &["reindex", "annotation", "--ids", "no uuid"],
         &["reindex", "annotation", "--between", "yesterday", "tomorrow"],
-        &["reindex", "annotation", "--resume", "one"],
+        &["reindex", "annotation", "--rate", "none", "--all", "--yes"],
+        &["reindex", "cancel", "one"],
         &["status", "more"],
         &["explain", "annotation", "no uuid"],
         &["explain", "nonsense", "1"],

@@ -306,11 +306,12 @@ async fn a_doctor_looks_at_what_is_there_when_a_server_is_away_or_silent() {
     }
     gate.pass();
     for (away, url) in world.postgres_away().await {
-        let output = world.binary().env("DATABASE_URL", &url).arg("doctor").output().await.unwrap();
+        let output = world.binary().env("DATABASE_URL", &url).args(["doctor", "--all"]).output().await.unwrap();
         let words = String::from_utf8_lossy(&output.stdout);
         assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(2), &[][..]), "{away}: {words}");
         assert!(words.starts_with("postgres\n  FAIL  answers ") && words.contains("correct DATABASE_URL"), "{away}: {words}");
-        assert!(words.contains("Elasticsearch ") && words.trim_end().ends_with("1 to fix"), "{away}: {words}");
+        let looked_at = words.contains("Elasticsearch ") || words.contains("OpenSearch ");
+        assert!(looked_at && words.trim_end().ends_with("1 to fix"), "{away}: {words}");
     }
 }
 
@@ -350,4 +351,25 @@ async fn a_table_that_somebody_locked_is_told_with_who_did_and_the_rest_is_looke
         holder.rollback().await.unwrap();
         world.is_healthy("the lock is gone").await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_ok_comes_first_and_the_long_list_is_for_who_asks() {
+    let world = World::new().await;
+    world.in_step("acct:a", "x").await;
+    world.sql("alter table annotation disable trigger catchword_annotation_updated").await;
+    let (code, short, _) = world.run(&["doctor"]).await;
+    let (again, long, _) = world.run(&["doctor", "--all"]).await;
+    assert_eq!((code, again), (1, 1), "{short}");
+    let level = |line: &&str| ["  ok ", "  warn ", "  FAIL "].iter().any(|level| line.starts_with(level));
+    assert!(short.lines().filter(level).all(|line| !line.starts_with("  ok ")), "{short}");
+    assert!(short.contains("annotation table\n  FAIL  triggers ") && !short.contains("bystander table"), "{short}");
+    let counted = short.lines().last().unwrap();
+    assert!(counted.ends_with(" to fix; everything that was looked at: catchword doctor --all"), "{counted}");
+    // the short one, then what is ok, each below the name of its group
+    let not_ok = short.strip_suffix(&format!("{counted}\n")).unwrap();
+    let ok = long.strip_prefix(not_ok).unwrap_or_else(|| panic!("{long}"));
+    assert!(ok.lines().filter(level).all(|line| line.starts_with("  ok ")), "{long}");
+    assert!(ok.contains("\nbystander table\n  ok ") && counted.starts_with(long.lines().last().unwrap()), "{long}");
+    assert_eq!(long.lines().filter(level).count(), world.doctor().await.1.len(), "as many as the JSON has");
 }

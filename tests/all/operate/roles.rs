@@ -12,7 +12,7 @@ use crate::operate::metrics::scrape;
 
 const GRANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/grants.sql");
 
-const ROLES: [&str; 5] = ["migrator", "worker", "application", "operator", "service"];
+pub const ROLES: [&str; 6] = ["migrator", "worker", "application", "operator", "reader", "service"];
 
 /// A world in which roles of its own do everything. The world goes before its roles: they own what is in it.
 pub struct Roles {
@@ -39,7 +39,9 @@ impl Names {
 /// Leaves no role behind, also after a panic.
 impl Drop for Names {
     fn drop(&mut self) {
-        let roles = ROLES.map(|role| self.of(role));
+        // a role that made others goes after them
+        let mut roles = ROLES.map(|role| self.of(role));
+        roles.reverse();
         let server_url = self.server_url.clone();
         let swept = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -101,8 +103,13 @@ impl Roles {
     }
 
     async fn grant_to(&self, roles: &[&str]) {
+        self.grant_as(&self.world.database_url, roles).await;
+    }
+
+    /// The same by whoever this address belongs to.
+    pub async fn grant_as(&self, url: &str, roles: &[&str]) {
         let mut psql = Command::new("psql");
-        psql.args(["--no-psqlrc", "-d", &self.world.database_url]);
+        psql.args(["--no-psqlrc", "-d", url]);
         for role in roles {
             psql.args(["-v", &format!("{role}={}", self.names.of(role))]);
         }
@@ -436,15 +443,17 @@ async fn an_operator_does_what_operators_do_and_the_journal_says_who() {
     run(&roles.pool("operator").await, "select catchword.call_off('annotation', 'mistake')").await.unwrap();
     let operator = roles.names.of("operator");
     let told: Vec<String> = roles.world.all(&format!("select what from catchword.journal where who like '{operator}(%' order by id")).await;
-    assert_eq!(told, ["pause", "resume", "replay", "discard", "rebuild", "rebuild", "rebuild"]);
+    assert_eq!(told, ["pause", "resume", "replay", "discard", "reindex", "rebuild", "reindex", "rebuild", "rebuild"]);
 
     // nobody else does: the worker's role neither, nor does anybody write the journal by hand
-    for role in ["worker", "service", "application"] {
+    for role in ["worker", "reader", "service", "application"] {
         for attempt in [
+            "select catchword.create_key('000000000000', 'x', sha256('x'), 'admin', null, 1, null)",
+            "select catchword.start_audit('annotation')",
             "select catchword.pause('annotation', 'x')",
             "select catchword.resume('annotation')",
-            "select catchword.replay(null, null, null, null, null, null, null)",
-            "select catchword.discard(null, null, null, null, null, null, null)",
+            "select catchword.replay(null, null, null, null, null, null, null, null)",
+            "select catchword.discard(null, null, null, null, null, null, null, null)",
             "select catchword.call_off('annotation', 'x')",
         ] {
             let refused = run(&roles.pool(role).await, attempt).await.unwrap_err();
@@ -499,9 +508,63 @@ async fn a_service_stores_and_indexes_and_can_neither_see_nor_delete_jobs() {
     ] {
         assert_eq!(run(&pool, attempt).await, Err(refusal.to_owned()), "{attempt}");
     }
-    let output = roles.world.binary().env("DATABASE_URL", roles.url("service")).arg("doctor").output().await.unwrap();
+    let output = roles.world.binary().env("DATABASE_URL", roles.url("service")).args(["doctor", "--all"]).output().await.unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("may do what a service does") && said.contains("run doctor as a worker or an operator"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_looks_at_everything_and_changes_nothing() {
+    let roles = Roles::new().await;
+    run(&roles.pool("application").await, INSERT).await.unwrap();
+    let key: String = roles.world.one("select max(id::text) from annotation").await;
+    roles.worker().await.drain("test", &["annotation"]).await.unwrap();
+    let looks: [&[&str]; 10] = [
+        &["status"],
+        &["status", "--json"],
+        &["check"],
+        &["doctor"],
+        &["explain", "annotation", &key],
+        &["journal"],
+        &["dead", "list"],
+        &["dead", "list", "--each"],
+        &["reindex", "list"],
+        &["history", "annotation"],
+    ];
+    for words in looks {
+        let output = roles.world.binary().env("DATABASE_URL", roles.url("reader")).args(words).output().await.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{words:?}: {said}");
+        assert!(!said.contains("permission denied") && !said.contains("FAIL"), "{words:?}: {said}");
+    }
+    let (reader, pool) = (roles.names.of("reader"), roles.pool("reader").await);
+    let writable: Vec<String> = roles
+        .world
+        .all(&format!(
+            "select oid::regclass::text from pg_class where relkind in ('r', 'v') and relnamespace in ('catchword'::regnamespace, 'public'::regnamespace)
+                and has_table_privilege('{reader}', oid, 'insert, update, delete, truncate')"
+        ))
+        .await;
+    assert_eq!(writable, [""; 0]);
+    for attempt in [
+        "select catchword.pause('annotation', 'x')",
+        "select catchword.resume('annotation')",
+        "select catchword.replay(null, null, null, null, null, null, null, null)",
+        "select catchword.schedule('annotation', '{}')",
+        "select catchword.look_again('annotation', '{}')",
+        "select catchword.start_audit('annotation')",
+        "select catchword.stop_audit(1)",
+        "select catchword.cancel_reindex(1)",
+        "select catchword.reindex('annotation')",
+        "select catchword.create_key('000000000000', 'x', sha256('x'), 'admin', null, 1, null)",
+        "select catchword.revoke_key('x')",
+        "select from catchword.api_key",
+        "select catchword.draw('annotation', '{}')",
+        "select id from catchword.job for update",
+    ] {
+        let refused = run(&pool, attempt).await.unwrap_err();
+        assert!(refused.starts_with("permission denied"), "{attempt}: {refused}");
+    }
 }
 
 async fn application_of(roles: &Roles) -> PgPool {
@@ -560,6 +623,8 @@ async fn a_doctor_finds_functions_that_others_could_use() {
 async fn a_doctor_warns_of_a_views_function_in_which_others_could_plant_something() {
     let roles = Roles::new().await;
     let migrator = roles.names.of("migrator");
+    // as it is from the beginning since 15
+    roles.world.sql("revoke create on schema public from public").await;
     roles.world.sql(&format!("create function public.plain(text) returns text language sql stable as 'select $1'; alter function public.plain owner to {migrator};
         create or replace view bystander_document as select id as key, catchword_revision as revision, json_build_object('text', public.plain(text)) as body from bystander")).await;
     let found = async || {

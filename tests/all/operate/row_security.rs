@@ -191,7 +191,13 @@ async fn the_view_is_read_as_its_owner_or_as_who_asks() {
     assert!(refused.contains(&format!("run \"alter view public.note_document owner to {migrator}\"")), "{refused}");
     assert!(!refused.contains("bypassrls"), "never for an application's role: {refused}");
 
-    world.sql(&format!("alter view note_document owner to {migrator}; alter view note_document set (security_invoker = on)")).await;
+    world.sql(&format!("alter view note_document owner to {migrator}")).await;
+    // before 15 every view is read as its owner
+    if world.postgres().await < 15 {
+        migrate(&roles).await.unwrap();
+        return;
+    }
+    world.sql("alter view note_document set (security_invoker = on)").await;
     migrate(&roles).await.unwrap();
     world.sql(&format!("grant select on author to {worker}; alter table note disable row level security")).await;
     let refused = connect(&roles, "worker").await.err().unwrap();

@@ -17,7 +17,7 @@ impl World {
 
     /// A tick of a worker that serves `annotation`, without a pass: what it says of those that stand still.
     async fn ticked(&self, moved: &[&str], stood: Value) -> Option<Value> {
-        let tick = "select standing_still from catchword.tick('00000000-0000-4000-8000-000000000001', 'h', '1', '{annotation}', '{}', 'closed', true, null, $1, $2)";
+        let tick = "select standing_still from catchword.tick('00000000-0000-4000-8000-000000000001', 'h', '1', '{annotation}', '{}', 'closed', true, null, null, $1, $2)";
         sqlx::query_scalar(tick).bind(moved).bind(stood).fetch_one(&self.pool).await.unwrap()
     }
 

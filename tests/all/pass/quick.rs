@@ -244,8 +244,14 @@ async fn a_stranger_who_holds_the_lock_of_the_lane_is_named_and_the_loop_works_a
     eventually("settled by the loop", async || world.jobs().await == 0).await;
     assert_eq!(world.version("annotation", &key).await, Some(world.revision(&key).await));
     assert!(!second.keeps_the_lane());
+    // whoever asks hears that writes are slower than was promised
+    let lane = "cannot keep the quick lane, so writes wait for its tick";
+    let warning = async || world.run(&["check"]).await.1.lines().any(|line| line.contains("CatchwordPassFailing") && line.contains(lane));
+    eventually("check warns of it", warning).await;
+    assert!(world.run(&["status"]).await.1.contains(lane));
     stranger.close().await.unwrap();
     eventually("the lane is taken", async || second.keeps_the_lane()).await;
+    eventually("and nobody warns any more", async || !warning().await).await;
 }
 
 async fn pid(connection: &mut PgConnection) -> i32 {

@@ -1,52 +1,9 @@
-//! Reindex: what is scheduled, in which order, and what happens when it is cut short.
+//! Reindex: what is scheduled, and in which order.
 
 use tokio::process::Command;
 
-use crate::common::{Layout, World, eventually};
-
-/// A collection with a number as its key, a scope of type char(10) and a period without a time zone. Its rows are there before it is
-/// attached, so that they have no jobs.
-fn with_numbers(rows: u32) -> Layout {
-    Layout {
-        more: "[[collection]]\nname = \"number\"\ntable = \"number\"\nkey = \"id\"\nview = \"number_document\"\nmapping = \"bystander.json\"\nscopes = { code = \"code\", parity = \"even\" }\nperiod = \"at\"\n".into(),
-        sql: format!(
-            "create table number (id bigint primary key, code char(10), even boolean, at timestamp, text text, catchword_revision bigint);
-             comment on column number.catchword_revision is 'catchword: revision';
-             create view number_document as select id as key, catchword_revision as revision, json_build_object('text', text) as body from number where text is not null;
-             insert into number select i, case when i % 2 = 0 then 'even' else 'elven' end, i % 2 = 0, '2026-01-01'::timestamp + i * interval '1 hour', 'n' from generate_series(1, {rows}) i;
-             analyze number;"
-        ),
-        ..Layout::default()
-    }
-}
-
-impl World {
-    /// The keys of a collection's jobs in the order they would be claimed.
-    async fn walk(&self, collection: &str) -> Vec<String> {
-        self.all(&format!("select key from catchword.job where collection = '{collection}' order by priority, enqueued_at, id")).await
-    }
-
-    /// Rows of a user, with no jobs.
-    async fn write_down(&self, user: &str, rows: i32) {
-        self.sql(&format!(
-            "insert into annotation (userid, target_uri, target_uri_normalized) select '{user}', 'http://x/', 'x' from generate_series(1, {rows})"
-        ))
-        .await;
-        self.sql("delete from catchword.job where collection = 'annotation'").await;
-    }
-
-    async fn reindex(&self, words: &[&str]) -> (i32, String, String) {
-        let mut all = vec!["reindex"];
-        all.extend(words);
-        self.run(&all).await
-    }
-
-    async fn reindexed(&self, words: &[&str]) -> String {
-        let (code, out, err) = self.reindex(words).await;
-        assert_eq!(code, 0, "{words:?}: {out}{err}");
-        out
-    }
-}
+use super::with_numbers;
+use crate::common::World;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_bulk_reindexes_take_turns_one_by_one_whatever_their_sizes() {
@@ -79,6 +36,7 @@ async fn a_touched_part_keeps_its_places_over_all_its_chunks() {
     world.write_down("acct:again", 6_000).await;
     world.reindexed(&["annotation", "--user", "acct:many"]).await;
     world.reindexed(&["annotation", "--user", "acct:again", "--rewrite"]).await;
+    world.fed("annotation").await;
 
     let rewrite: Vec<bool> = world
         .all("select a.userid = 'acct:again' from catchword.job j join annotation a on a.id::text = j.key where collection = 'annotation' order by priority, enqueued_at, j.id")
@@ -262,28 +220,6 @@ async fn hidden_rows_and_keys_without_a_row_are_taken_when_asked_for() {
     assert_eq!(world.jobs().await, 9);
 }
 
-/// Starts a reindex of everything in `number` and stops it, by a lock, when its first chunk is through.
-async fn half_way(world: &World) -> (tokio::process::Child, sqlx::Transaction<'static, sqlx::Postgres>) {
-    let child = world
-        .binary()
-        .args(["reindex", "number", "--all", "--yes"])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    eventually("the first chunk is scheduled", async || {
-        world.one::<i64>("select count(*) from catchword.reindex where scheduled > 0").await == 1
-    })
-    .await;
-    #[allow(clippy::disallowed_methods)]
-    let mut holder = world.pool.begin().await.unwrap();
-    sqlx::query("select from catchword.reindex for update").execute(&mut *holder).await.unwrap();
-    let (scheduled, finished): (i64, bool) =
-        sqlx::query_as("select scheduled, finished_at is not null from catchword.reindex").fetch_one(&mut *holder).await.unwrap();
-    assert!(scheduled >= 10_000 && !finished, "{scheduled}: stopped in the middle");
-    (child, holder)
-}
-
 async fn each_number_once(world: &World, rows: i64) {
     let counted: (i64, i64) = sqlx::query_as("select count(*), count(distinct key) from catchword.job where collection = 'number'")
         .fetch_one(&world.pool)
@@ -292,64 +228,6 @@ async fn each_number_once(world: &World, rows: i64) {
     assert_eq!(counted, (rows, rows));
     let spaced: i64 = world.one("select count(distinct enqueued_at) from catchword.job where collection = 'number'").await;
     assert_eq!(spaced, rows, "each at its own microsecond");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_reindex_that_was_killed_goes_on_with_exactly_the_rest() {
-    let world = World::with(with_numbers(60_000)).await;
-    let (mut child, holder) = half_way(&world).await;
-    child.start_kill().unwrap();
-    child.wait().await.unwrap();
-    holder.rollback().await.unwrap();
-
-    // whoever types the same again is told
-    let (code, out, _) = world.run(&["status"]).await;
-    assert_eq!(code, 0, "{out}");
-    assert!(out.contains("unfinished  reindex 1 of number (reindex.all)") || out.contains("--resume"), "{out}");
-    let (_, _, err) = world.reindex(&["number", "--ids", "1"]).await;
-    assert!(err.contains("is not finished") && err.contains("--resume"), "{err}");
-    world.sql("delete from catchword.job where tag = 'reindex.ids'").await;
-
-    let (code, out, err) = world.reindex(&["number", "--resume"]).await;
-    assert_eq!(code, 0, "{err}");
-    assert!(out.starts_with("scheduled 60000 jobs for number;"), "{out}");
-    assert!(err.contains("resuming reindex"), "{err}");
-    each_number_once(&world, 60_000).await;
-    let (code, _, err) = world.reindex(&["number", "--resume"]).await;
-    assert_eq!(code, 1);
-    assert!(err.contains("there is no unfinished reindex of number"), "{err}");
-    world.noise_is_untouched().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn two_that_resume_the_same_reindex_take_turns() {
-    let world = World::with(with_numbers(60_000)).await;
-    let (mut child, holder) = half_way(&world).await;
-    child.start_kill().unwrap();
-    child.wait().await.unwrap();
-    holder.rollback().await.unwrap();
-    let words = ["reindex", "number", "--resume"];
-    let (one, other) = tokio::join!(world.run(&words), world.run(&words));
-    assert!(one.0 <= 1 && other.0 <= 1 && one.0 + other.0 <= 1, "{one:?} {other:?}");
-    each_number_once(&world, 60_000).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_interrupted_reindex_says_how_to_go_on() {
-    let world = World::with(with_numbers(60_000)).await;
-    let (child, holder) = half_way(&world).await;
-    let pid = child.id().unwrap().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().await.unwrap().success());
-    holder.rollback().await.unwrap();
-    let ended = child.wait_with_output().await.unwrap();
-    let err = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(ended.status.code(), Some(2), "{err}");
-    assert!(err.contains("interrupted; ") && err.contains("catchword reindex number --resume "), "{err}");
-    assert!(err.contains("0 of 60000 scheduled\n") && !err.contains('\u{1b}'), "plain lines: {err}");
-
-    let number = err.trim_end().rsplit(' ').next().unwrap();
-    world.reindexed(&["--resume", number]).await;
-    each_number_once(&world, 60_000).await;
 }
 
 /// Runs a script of `reindex/` with psql: exit code, output, errors.
@@ -376,7 +254,7 @@ async fn the_scripts_for_psql_schedule_the_same() {
     let key: String = world.one("select min(id::text) from annotation").await;
     let scheduled = |n: i32| {
         let jobs = if n == 1 { "job" } else { "jobs" };
-        format!("scheduled {n} {jobs} for annotation; a worker takes them from its next tick on; watch them: catchword status\n")
+        format!("scheduled {n} {jobs} for annotation; a worker takes them within seconds; watch them: catchword status\n")
     };
     for (script, variables, expected) in [
         ("user", &[("user", "acct:a")][..], 3),

@@ -25,7 +25,7 @@ async fn cooked(recipe: &str, touches: &str) -> World {
     super::settle(&world).await;
     let (code, said, errors) = world.run(&["migrate"]).await;
     assert!(code == 0 && !said.contains("warning"), "{recipe}: {said}{errors}");
-    let (code, said, errors) = world.run(&["doctor"]).await;
+    let (code, said, errors) = world.run(&["doctor", "--all"]).await;
     let of_notes = said.split("\nnote table\n").nth(1).and_then(|rest| rest.split("\nwork\n").next()).unwrap();
     assert!(code == 0 && !of_notes.contains("warn") && !of_notes.contains("do: "), "{recipe}: {of_notes}{errors}");
     world

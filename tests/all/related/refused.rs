@@ -6,7 +6,7 @@ use catchword::config::Touch;
 use super::{change, layout, notes, settle};
 use crate::common::{Layout, World};
 
-const TABLES: &str = "create table tag (id bigint primary key, name text, twice text generated always as (name || name) virtual);
+const TABLES: &str = "create table tag (id bigint primary key, name text);
      create table note_tag (tag_id bigint, note_id bigint);
      create table part (id bigint, at date) partition by range (at); create table part_1 partition of part default;
      create table note (id bigint primary key, tag_id bigint, tags text[], born date, catchword_revision bigint)";
@@ -14,6 +14,11 @@ const TABLES: &str = "create table tag (id bigint primary key, name text, twice 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_entry_that_cannot_be_followed_is_refused_and_leaves_nothing() {
     let world = notes(TABLES, "'x'", "").await;
+    // columns that are computed when they are read are there since 18
+    let computed = world.postgres().await >= 18;
+    let twice =
+        format!("alter table tag add column twice text generated always as (name || name) {}", if computed { "virtual" } else { "stored" });
+    world.sql(&twice).await;
     let config = world.catchword.config().collections.iter().find(|collection| collection.name == "note").unwrap();
     let made = "select count(*) from pg_class where relnamespace = 'catchword'::regnamespace";
     let before: i64 = world.one(made).await;
@@ -65,6 +70,9 @@ async fn an_entry_that_cannot_be_followed_is_refused_and_leaves_nothing() {
         ("tag", "id", "", "", "select note_id from nowhere where tag_id = any($1)", "relation \"nowhere\" does not exist"),
         ("part_1", "id", "", "id", "", "the related table part_1 is a partition"),
     ] {
+        if value == "twice" && !computed {
+            continue;
+        }
         let mut config = config.clone();
         let touch = Touch {
             table: table.into(),
@@ -102,7 +110,7 @@ async fn a_way_back_without_an_index_is_said_whatever_the_size_of_the_table() {
     assert_eq!(said.matches("no index serves").count(), 3, "{said}");
     assert_eq!(world.run(&["doctor"]).await.1.matches("no index serves").count(), 3);
     world.sql("create index on note (tag_id); create index on note using gin (tags); create index on note_tag (tag_id)").await;
-    let (_, said, _) = world.run(&["doctor"]).await;
+    let (_, said, _) = world.run(&["doctor", "--all"]).await;
     assert!(!said.contains("no index serves") && said.contains("an index leads from each related table back to the rows"), "{said}");
     assert!(!world.run(&["migrate"]).await.1.contains("warning"));
     // a query that cannot be asked any more fails each change of the related table

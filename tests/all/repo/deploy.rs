@@ -34,10 +34,11 @@ fn postgres_18_and_elasticsearch_9_start_by_themselves_and_are_waited_for() {
 }
 
 #[test]
-fn the_profiles_are_watch_and_app() {
+fn the_profiles_are_watch_app_and_opensearch() {
     let compose = compose();
     assert_eq!(services_of(&compose, Some("watch")), names(&["prometheus", "grafana"]));
-    assert_eq!(services_of(&compose, Some("app")), names(&["migrate-service", "migrate", "api", "worker"]));
+    assert_eq!(services_of(&compose, Some("opensearch")), names(&["opensearch"]));
+    assert_eq!(services_of(&compose, Some("app")), names(&["migrate-service", "migrate", "api", "worker", "key", "serve"]));
     // nothing is started before what it needs: tables, then triggers, then those who use them
     for (service, needs, when) in [
         ("migrate-service", "postgres", "service_healthy"),
@@ -45,6 +46,8 @@ fn the_profiles_are_watch_and_app() {
         ("migrate", "migrate-service", "service_completed_successfully"),
         ("api", "migrate", "service_completed_successfully"),
         ("worker", "migrate", "service_completed_successfully"),
+        ("key", "migrate", "service_completed_successfully"),
+        ("serve", "key", "service_completed_successfully"),
     ] {
         assert_eq!(compose["services"][service]["depends_on"][needs]["condition"], when, "{service}");
     }
@@ -203,7 +206,20 @@ fn ci_runs_what_developers_run() {
     let makes: Vec<&str> = ci.lines().filter(|line| line.starts_with("make ")).collect();
     assert_eq!(makes[..2], ["make lint", "make test"]);
     let (makefile, readme, contributing) = (read("Makefile"), read("README.md"), read("CONTRIBUTING.md"));
-    for target in ["help", "services", "stop", "test", "test-long", "test-faults", "test-alarms", "lint", "demo"] {
+    for target in [
+        "help",
+        "services",
+        "stop",
+        "test",
+        "test-long",
+        "test-faults",
+        "test-alarms",
+        "test-api",
+        "test-console",
+        "test-matrix",
+        "lint",
+        "demo",
+    ] {
         assert!(makefile.contains(&format!("\n{target}: ## ")), "make {target}");
     }
     assert!(makefile.contains(".DEFAULT_GOAL := help"));

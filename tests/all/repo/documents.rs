@@ -20,8 +20,10 @@ struct Block {
 async fn the_commands_of_the_readme_run_in_their_order() {
     let world = empty_world().await;
     // two checkouts on one machine must not meet at the worker's usual port
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let script = script(&blocks(&read("README.md"))).replace("127.0.0.1:9090", &format!("127.0.0.1:{port}"));
+    let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let script = script(&blocks(&read("README.md")))
+        .replace("127.0.0.1:9090", &format!("127.0.0.1:{}", free()))
+        .replace("127.0.0.1:8470", &format!("127.0.0.1:{}", free()));
     let said = bash(&world, &script).await;
     for promised in ["ready\n", "2 settled", "current: both sides agree", "found within about a second"] {
         assert!(said.contains(promised), "{promised:?} is not in:\n{said}");
@@ -208,8 +210,9 @@ fn the_readme_names_every_key_variable_command_and_reason() {
     let environment = read("src/config/environment.rs");
     let names = environment.split_once("const NAMES").unwrap().1.split_once("];").unwrap().0;
     let names = names.split('"').skip(1).step_by(2);
+    const PEM: [&str; 3] = ["ELASTICSEARCH_CA_FILE", "ELASTICSEARCH_CLIENT_CERT_FILE", "ELASTICSEARCH_CLIENT_KEY_FILE"];
     // the twins of secrets are described once for all, and the PG… ones are Postgres' own
-    let documented = names.filter(|name| !name.starts_with("PG") && (!name.ends_with("_FILE") || *name == "ELASTICSEARCH_CA_FILE"));
+    let documented = names.filter(|name| !name.starts_with("PG") && (!name.ends_with("_FILE") || PEM.contains(name)));
     wanted.extend(documented.map(|name| format!("`{name}`")));
     let reasons = read("migrations/0001_tables.sql");
     let reasons = reasons.split_once("check (reason in (").unwrap().1.split_once(')').unwrap().0;
@@ -226,7 +229,7 @@ async fn the_readme_uses_the_commands_there_are() {
     let help = String::from_utf8(help.stdout).unwrap();
     let listed = help.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
     let known: BTreeSet<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    for document in ["README.md", "docs/adopt.md", "CONTRIBUTING.md", "src/ARCHITECTURE.md"] {
+    for document in ["README.md", "docs/adopt.md", "docs/api.md", "CONTRIBUTING.md", "src/ARCHITECTURE.md"] {
         let text = read(document);
         let shell: String = blocks(&text).into_iter().filter(|block| block.info == "sh").map(|block| block.text).collect();
         for used in text.split("`catchword ").skip(1).chain(shell.split("catchword ").skip(1)) {
@@ -244,6 +247,8 @@ fn links_between_documents_lead_somewhere() {
         "CHANGELOG.md",
         "docs/README.md",
         "docs/adopt.md",
+        "docs/api.md",
+        "docs/servers.md",
         "docs/when-things-go-wrong.md",
         "dashboards/README.md",
         "reindex/README.md",

@@ -30,6 +30,7 @@ fn what_the_commands_need_is_not_in_a_library_without_them() {
     for name in [
         "clap",
         "axum",
+        "crossterm",
         "indicatif",
         "anyhow",
         "tracing-subscriber",

@@ -44,6 +44,30 @@ async fn every_command_and_every_flag_exists() {
     assert!(seen > 60, "{seen}");
 }
 
+/// Whoever is woken may have a browser and no terminal.
+#[test]
+fn every_runbook_names_a_page_of_the_console_and_the_page_exists() {
+    let console = std::fs::read_to_string(root().join("docs/console.md")).unwrap();
+    let listed = console.lines().filter_map(|line| line.strip_prefix("| `/")?.split_once('`'));
+    let known: Vec<&str> = listed.map(|(page, _)| page.split('?').next().unwrap()).collect();
+    let routes = std::fs::read_to_string(root().join("src/console/mod.rs")).unwrap();
+    for page in &known {
+        assert!(routes.contains(&format!("\"/{}\"", page.replace("NAME", "{collection}"))), "docs/console.md: /{page}");
+    }
+    let runbooks = pages().into_iter().filter(|(page, _)| page.starts_with("dashboards/runbooks/Catchword"));
+    let mut seen = 0;
+    for (page, text) in runbooks {
+        let line = text.lines().find(|line| line.starts_with("In a browser: ")).unwrap_or_else(|| panic!("{page} names no page"));
+        let named: Vec<&str> = line.split('`').skip(1).step_by(2).filter_map(|word| word.strip_prefix('/')).collect();
+        assert!(!named.is_empty(), "{page}: {line}");
+        for name in named {
+            assert!(known.contains(&name), "{page}: there is no page /{name}");
+        }
+        seen += 1;
+    }
+    assert!(seen > 20, "{seen}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_asked_first_can_be_pasted_and_changes_nothing() {
     let world = World::with(Layout { tick: "* * * * * *", canary: true, ..Layout::default() }).await;
@@ -79,6 +103,7 @@ async fn every_fix_runs_under_the_role_that_its_runbook_names() {
     let mut application = PgConnection::connect(&roles.url("application")).await.unwrap();
     sqlx::raw_sql(INSERT).execute(&mut application).await.unwrap();
     let worker = launch(world.binary().env("DATABASE_URL", roles.url("worker"))).await;
+    let reindex: i64 = world.one("select catchword.reindex_start('annotation', 'user', 'acct:a', p_rate => 1)").await;
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (page, text) in pages() {
         let Some((_, fix)) = text.split_once("\n## Fix\n") else { continue };
@@ -92,6 +117,7 @@ async fn every_fix_runs_under_the_role_that_its_runbook_names() {
             let mut session = PgConnection::connect(&roles.url("application")).await.unwrap();
             let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut session).await.unwrap();
             let filled = line.replace("PID", &pid.to_string()).replace("VIEW", "annotation_document");
+            let filled = if filled.starts_with("catchword reindex ") { filled.replace(" ID", &format!(" {reindex}")) } else { filled };
             let url = if role == "superuser" { world.database_url.clone() } else { roles.url(role) };
             if filled.starts_with("catchword worker") {
                 let mut started = launch(world.binary().env("DATABASE_URL", url)).await;

@@ -130,10 +130,15 @@ async fn a_settled_key_finds_its_dead_letters_by_the_index() {
         )
         .await;
     let mut connection = world.pool.acquire().await.unwrap();
-    let prepare = concat!("prepare settle (bigint[], text, bigint, bigint) as\n", include_str!("../../../src/job/settle.sql"));
+    let prepare = concat!(
+        "prepare settle (bigint[], text, bigint, bigint, bigint[], bigint, bigint, bigint) as\n",
+        include_str!("../../../src/job/settle.sql")
+    );
     sqlx::raw_sql(prepare).execute(&mut *connection).await.unwrap();
-    let row =
-        sqlx::raw_sql("explain (format json) execute settle (array[1, 2, 3], 'item', 3, 0)").fetch_one(&mut *connection).await.unwrap();
+    let row = sqlx::raw_sql("explain (format json) execute settle (array[1, 2, 3], 'item', 3, 0, '{3}', 0, 0, 0)")
+        .fetch_one(&mut *connection)
+        .await
+        .unwrap();
     let explained: Value = row.try_get(0).unwrap();
     let plan = &explained[0]["Plan"];
     assert!(nodes(plan).iter().any(|node| node["Index Name"] == "dead_job_key"), "{plan:#}");

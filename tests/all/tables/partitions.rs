@@ -101,6 +101,7 @@ async fn noted_and_audited(world: &World, name: &str) -> Option<String> {
 async fn every_kind_of_write_to_every_kind_of_partition_reaches_the_index() {
     let names: Vec<&str> = KINDS.iter().map(|(name, ..)| *name).collect();
     let world = world_of(&names).await;
+    let merges = world.postgres().await >= 15;
     for name in names {
         let conflict = if several(name) { "(tenant, id)" } else { "(id)" };
         let moves = match name {
@@ -124,6 +125,9 @@ async fn every_kind_of_write_to_every_kind_of_partition_reaches_the_index() {
             "begin; insert into {name} (id, text) values (90, 'never'); rollback",
             "begin isolation level serializable; update {name} set text = 'serial' where id = 30; delete from {name} where id = 31; commit",
         ] {
+            if write.starts_with("merge") && !merges {
+                continue;
+            }
             let write = write.replace("{name}", name).replace("{conflict}", conflict);
             let before: i64 = world.one(&format!("select count(*) from catchword.job where collection = '{name}'")).await;
             world.sql(&write).await;

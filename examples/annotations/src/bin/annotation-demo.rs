@@ -4,7 +4,7 @@
 
 use std::process::ExitCode;
 
-use annotations::demo::{Size, run};
+use annotations::demo::{After, Size, run};
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -21,14 +21,19 @@ struct Cli {
     /// A tenth of the annotations, and seconds instead of minutes
     #[arg(long)]
     fast: bool,
+    /// Keep everything up at the end, with the console open, until it is interrupted
+    #[arg(long)]
+    keep: bool,
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let size = if Cli::parse().fast { Size::Fast } else { Size::Full };
+    let cli = Cli::parse();
+    let size = if cli.fast { Size::Fast } else { Size::Full };
+    let after = if cli.keep { After::Keep } else { After::End };
     // whichever ends first: what is dropped here ends the programs and sweeps what was made
     tokio::select! {
-        ended = run(size) => match ended {
+        ended = run(size, after) => match ended {
             Ok(compared) if compared.agree() => ExitCode::SUCCESS,
             Ok(_) => ExitCode::from(1),
             Err(error) => {

@@ -33,15 +33,11 @@ impl Index {
     pub async fn documents(&self) -> anyhow::Result<Side> {
         let alias = self.alias();
         self.ask(Method::POST, &format!("{alias}/_refresh"), None).await?;
-        // a point in time, so that the pages are of one and the same moment
-        let opened = self.ask(Method::POST, &format!("{alias}/_pit?keep_alive=1m"), None).await?;
         let mut documents = Side::new();
-        let mut search = json!({
-            "size": PAGE, "_source": false, "version": true, "track_total_hits": false,
-            "pit": { "id": opened["id"], "keep_alive": "1m" }, "sort": ["_shard_doc"],
-        });
+        // nobody writes meanwhile; a point in time would be asked for otherwise in OpenSearch than in Elasticsearch
+        let mut search = json!({ "size": PAGE, "_source": false, "version": true, "track_total_hits": false, "sort": ["id"] });
         loop {
-            let page = self.ask(Method::POST, "_search", Some(&search)).await?;
+            let page = self.ask(Method::POST, &format!("{alias}/_search"), Some(&search)).await?;
             let hits = page["hits"]["hits"].as_array().context("an answer without hits")?;
             for hit in hits {
                 let (id, version) = (hit["_id"].as_str(), hit["_version"].as_i64());
@@ -50,7 +46,6 @@ impl Index {
             let Some(last) = hits.last() else { break };
             search["search_after"] = last["sort"].clone();
         }
-        self.ask(Method::DELETE, "_pit", Some(&json!({ "id": opened["id"] }))).await?;
         Ok(documents)
     }
 
@@ -90,6 +85,9 @@ impl Index {
         }
         if let Some(key) = &self.settings.api_key {
             request = request.header("authorization", format!("ApiKey {}", key.expose()));
+        }
+        if let Some(token) = &self.settings.bearer_token {
+            request = request.bearer_auth(token.expose());
         }
         if let Some(body) = body {
             request = request.header("content-type", "application/json").body(body.to_string());

@@ -59,6 +59,15 @@ impl Size {
     }
 }
 
+/// What comes after the story.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// Everything is ended and dropped.
+    End,
+    /// Everything stays up, with the console open, until somebody interrupts it.
+    Keep,
+}
+
 /// How long the queue may take to drain: a minute's delay, a minute's tick, a breaker that has to close, and the work.
 const RECOVERY: Duration = Duration::from_secs(300);
 /// How long search may take to find what was saved before the outage: a second if it was indexed at once, else as
@@ -71,7 +80,7 @@ const LOOK: Duration = Duration::from_millis(250);
 
 /// Replays the outage, says what happens, and returns how both sides compare in the end. Whatever ends it, the programs
 /// are ended and what was made is dropped.
-pub async fn run(size: Size) -> anyhow::Result<Compared> {
+pub async fn run(size: Size, after: After) -> anyhow::Result<Compared> {
     let given = Environment::from_process(Tls::Verified)?;
     let upstream = upstream(&given.elasticsearch.url)?;
     // the order matters: what is declared last is dropped first, and the programs must be gone before their database
@@ -89,6 +98,16 @@ pub async fn run(size: Size) -> anyhow::Result<Compared> {
         Demo { size, clients: Clients::new(url, bodies.await?)?, database: scratch.connect().await?, scratch: &scratch, gate: &gate };
     match demo.outage(&mut worker).await {
         Ok(compared) => {
+            let (console, address) = programs.show().await?;
+            println!("\n5. The console: {address}");
+            match after {
+                After::End => println!("   `make demo KEEP=1` keeps it open"),
+                After::Keep => {
+                    println!("   sign in with {} to press its buttons; Ctrl-C ends everything", programs.key().await?);
+                    std::future::pending::<()>().await;
+                }
+            }
+            console.stop().await?;
             worker.stop().await?;
             api.stop().await?;
             Ok(compared)

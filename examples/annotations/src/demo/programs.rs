@@ -36,6 +36,7 @@ impl Programs {
             ("ELASTICSEARCH_USERNAME", elasticsearch.username.clone()),
             ("ELASTICSEARCH_PASSWORD", secret(&elasticsearch.password)),
             ("ELASTICSEARCH_API_KEY", secret(&elasticsearch.api_key)),
+            ("ELASTICSEARCH_BEARER_TOKEN", secret(&elasticsearch.bearer_token)),
         ] {
             variables.extend(value.map(|value| (name, value)));
         }
@@ -71,8 +72,38 @@ impl Programs {
         self.start("catchword", &["worker", "--listen", "127.0.0.1:0"])
     }
 
+    /// Starts the console, for whoever is on this machine; returns it and its address.
+    pub(super) async fn show(&self) -> anyhow::Result<(Program, String)> {
+        let mut console = self.start("catchword", &["serve", "--listen", "127.0.0.1:0", "--open"])?;
+        let said = || std::fs::read_to_string(&console.log).unwrap_or_default();
+        let listens = async {
+            loop {
+                if let Some(url) = said().split("the console at ").nth(1).and_then(|rest| rest.split_whitespace().next()) {
+                    return url.to_owned();
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, listens).await {
+            Ok(url) => Ok((console, url)),
+            Err(_) => {
+                console.still_runs()?;
+                bail!("the console does not say where it listens:\n{}", console.tail())
+            }
+        }
+    }
+
+    /// Makes an API key with which somebody may act, and returns it.
+    pub(super) async fn key(&self) -> anyhow::Result<String> {
+        let made = self.command("catchword")?.args(["key", "create", "demo", "--role", "admin"]).stdin(Stdio::null()).output().await?;
+        if !made.status.success() {
+            bail!("no API key was made: {}", String::from_utf8_lossy(&made.stderr).trim());
+        }
+        Ok(String::from_utf8_lossy(&made.stdout).trim().to_owned())
+    }
+
     fn start(&self, name: &'static str, words: &[&str]) -> anyhow::Result<Program> {
-        let log = self.folder.join(format!("{name}.log"));
+        let log = self.folder.join(format!("{name}-{}.log", words.first().unwrap_or(&"")));
         let child =
             self.command(name)?.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?).spawn()?;
         Ok(Program { name, child, log })

@@ -58,6 +58,9 @@ impl SearchClient {
         if let Some(api_key) = &settings.api_key {
             transport = transport.auth(Credentials::EncodedApiKey(api_key.expose().to_owned()));
         }
+        if let Some(token) = &settings.bearer_token {
+            transport = transport.auth(Credentials::Bearer(token.expose().to_owned()));
+        }
         transport = match (&settings.ca_file, settings.tls) {
             (_, Tls::Insecure) => transport.cert_validation(CertificateValidation::None),
             (Some(file), Tls::Verified) => {
