@@ -79,8 +79,8 @@ test-console: ## drive the console in a real Chromium
 	@env=$$(scripts/services env) && eval "$$env" && RUST_TEST_THREADS=$${RUST_TEST_THREADS:-2} cargo test --locked --package catchword --test all -- in_browser::
 
 # Servers of their own, one pair at a time: an hour on two cores. docs/servers.md gets the table.
-test-matrix: ## run the tests on Postgres 14 to 18, each with an engine; ONLY=14 for one of them
-	@ONLY="$(ONLY)" scripts/matrix
+test-matrix: ## run the tests on Postgres 14 to 18, each with an engine; ONLY=14 for one of them, REDUCED=1 for what servers answer differently
+	@ONLY="$(ONLY)" scripts/matrix $(if $(REDUCED),--reduced)
 
 # for scripts/matrix
 print-long:

@@ -275,7 +275,8 @@ end $$;
 comment on function catchword.emptied_keys is 'the keys of a table, or of its partitions, that is about to be emptied';
 
 -- A related table: a job for each changed value, and nothing else; the worker finds the rows after the commit. Values
--- travel as text. The settings are the same for every writer, and the worker's: 01/02/2026 is one day.
+-- travel as text. The settings are the same for every writer, and the worker's: 01/02/2026 is one day. Where no setting
+-- can change the text, as of a uuid, none is set: each costs the writer some microseconds.
 --
 -- Nothing here can fail the write. The values are gathered in a block that catches errors, and written behind it: so
 -- the block costs no transaction number. If they cannot be told, because a column is gone or an expression of the
@@ -306,8 +307,7 @@ create function catchword.touch_template() returns text
 language sql stable set search_path = pg_catalog, pg_temp
 return $t$create or replace function {touch_function}() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp {join_by_hash}
-set datestyle = 'ISO, YMD' set intervalstyle = 'postgres' set timezone = 'UTC' set bytea_output = 'hex'
-set extra_float_digits = 3 set lc_monetary = 'C' as $f$
+{one_text} as $f$
 #variable_conflict use_column
 declare
   changed text[];
@@ -369,8 +369,7 @@ create function catchword.touch_row_template() returns text
 language sql stable set search_path = pg_catalog, pg_temp
 return $t$create or replace function {touch_function}() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set datestyle = 'ISO, YMD' set intervalstyle = 'postgres' set timezone = 'UTC' set bytea_output = 'hex'
-set extra_float_digits = 3 set lc_monetary = 'C' as $f$
+{one_text} as $f$
 #variable_conflict use_column
 declare
   changed text[];
@@ -800,6 +799,33 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.relation_of_touch is 'the part of a touch''s key before the value';
 
+-- True only where it is certain: the values are of such types, and an expression has nothing in it but columns of such
+-- types, texts, `||`, `case`, subscripts and casts among them. Whatever calls a function, or has another word of SQL in
+-- it, may ask for the time or make a date.
+create function catchword.is_one_text(p_related regclass, p_touch jsonb) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+  select coalesce(bool_and(type = any(plain)), false)
+         and not exists (
+           select from pg_attribute a
+            where a.attrelid = p_related and a.attname in (select jsonb_array_elements_text(made -> 'columns'))
+              and format_type(coalesce(catchword.element_type(a.atttypid), a.atttypid), -1) <> all(plain))
+         and coalesce((
+           select bool_and(bare ~ '^[a-z0-9_ .\[\]():|~]*$' and bare !~ '[a-z0-9_~]\s*\(' and casts !~ '::')
+             from jsonb_array_elements_text(made -> 'expressions') as x (e),
+                  -- a text or a name in quotes is one sign
+                  lateral regexp_replace(e, $v$'([^']|'')*'|"([^"]|"")*"$v$, '~', 'g') as q (unquoted),
+                  lateral regexp_replace(unquoted, '\m(CASE|WHEN|THEN|ELSE|END|AND|OR|NOT|IS|NULL)\M|\n', '|', 'g'
+                                        ) as b (bare),
+                  lateral regexp_replace(bare, '::(text|character varying|smallint|integer|bigint|uuid|boolean)\M', '',
+                                         'g') as c (casts)), false)
+    from (values (p_touch -> 'made',
+                  '{text,"character varying",character,name,smallint,integer,bigint,oid,uuid,boolean}'::text[])
+         ) as m (made, plain), jsonb_array_elements_text(made -> 'types') as t (type)
+   group by made, plain
+$$;
+comment on function catchword.is_one_text
+  is 'has each value of a touch the same text, whatever the settings of a session?';
+
 -- Of the touch with the number n, as `resolve_touches` wrote it.
 create function catchword.touch_names(p_names jsonb, p_collection text, p_touch jsonb, p_n bigint) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp as $$
@@ -821,6 +847,9 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                     p_names ->> 'tag', p_names ->> 'traceparent'),
     'insert_matters', not p_touch ? 'foreign_key',
     'is_watched', p_touch ? 'watch',
+    'one_text', case when catchword.is_one_text(to_regclass(p_touch ->> 'table'), p_touch) then '' else
+      $v$set datestyle = 'ISO, YMD' set intervalstyle = 'postgres' set timezone = 'UTC' set bytea_output = 'hex'
+set extra_float_digits = 3 set lc_monetary = 'C'$v$ end,
     'join_by_hash', case when p_touch ? 'watch' then 'set enable_nestloop = off' else '' end,
     'same_as_new', coalesce(same.as_new || format(' and record_image_eq(row(%s), row(%s))', w.r, w.n), 'false'),
     'same_as_old', coalesce(same.as_old || format(' and record_image_eq(row(%s), row(%s))', w.r, w.o), 'false'),

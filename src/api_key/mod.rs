@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use sqlx::{FromRow, PgConnection};
+use sqlx::{FromRow, PgConnection, PgPool};
 
 pub(crate) use text::{PREFIX, id_of, is_digest_of};
 
-use crate::Error;
+use crate::{Error, database};
 use text::{digest, new_text};
 
 /// Requests a second, where nothing else was said.
@@ -122,8 +122,9 @@ pub(crate) struct Kept {
 }
 
 /// The key with this id, whatever its state.
-pub(crate) async fn find(connection: &mut PgConnection, id: &str) -> Result<Option<Kept>, Error> {
-    Ok(sqlx::query_as(include_str!("find.sql")).bind(id).fetch_optional(connection).await?)
+pub(crate) async fn find(kept: &database::Kept, pool: &PgPool, id: &str) -> Result<Option<Kept>, Error> {
+    let rows = kept.ask(pool, || sqlx::query(include_str!("find.sql")).bind(id.to_owned())).await?;
+    Ok(rows.first().map(Kept::from_row).transpose()?)
 }
 
 /// Is there a key that can be used?

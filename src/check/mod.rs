@@ -90,7 +90,9 @@ pub(crate) async fn check(context: &Context) -> Report {
 async fn read(context: &Context, standing: &mut Standing) -> Result<(), Unasked> {
     let reading = async {
         let mut connection = standing::connect(context, POSTGRES).await?;
-        standing.read_what_is_told(context, &mut connection, &TOPICS).await
+        standing.read_what_is_told(context, &mut connection, &TOPICS).await?;
+        context.give_back(connection, POSTGRES);
+        Ok::<(), Error>(())
     };
     match timeout(POSTGRES, reading).await {
         Ok(read) => read.map_err(Unasked::from),

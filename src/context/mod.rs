@@ -5,8 +5,9 @@ mod probe;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
 use uuid::Uuid;
@@ -26,6 +27,9 @@ const QUICK_CONNECTIONS: u32 = 4;
 /// Connections beside those of batches: direct writes, health, a raise of the sequence.
 const SPARE_CONNECTIONS: u32 = 8;
 
+/// Who reads how things stand less often than this begins with a new connection.
+const READINGS: Duration = Duration::from_secs(10);
+
 /// What every part works with.
 pub(crate) struct Context {
     pub config: Config,
@@ -44,6 +48,8 @@ pub(crate) struct Context {
     /// Is `open_pool` the application's own?
     own_pool: bool,
     known: Mutex<Known>,
+    /// Connections of the last readings of how things stand, by their limit, and when they were given back.
+    readings: Mutex<HashMap<Duration, (Instant, PgConnection)>>,
     /// When the collections were last read, for processes that have no loop; held while they are being read.
     refreshed: tokio::sync::Mutex<Instant>,
 }
@@ -84,6 +90,7 @@ impl Context {
             _follows: None,
             own_pool,
             known: Mutex::default(),
+            readings: Mutex::default(),
             refreshed: tokio::sync::Mutex::new(Instant::now()),
             config,
         };
@@ -101,6 +108,17 @@ impl Context {
             ));
         }
         Ok(())
+    }
+
+    /// The connection that was given back with this limit, if that was a moment ago.
+    pub fn last_reading(&self, limit: Duration) -> Option<PgConnection> {
+        let kept = self.readings.lock().unwrap_or_else(PoisonError::into_inner).remove(&limit);
+        kept.filter(|(at, _)| at.elapsed() < READINGS).map(|(_, connection)| connection)
+    }
+
+    /// For the next reading. Only one that was read to its end: whatever else it may be in the middle of is nobody's to find.
+    pub fn give_back(&self, connection: PgConnection, limit: Duration) {
+        self.readings.lock().unwrap_or_else(PoisonError::into_inner).insert(limit, (Instant::now(), connection));
     }
 
     /// Those that lead where the environment says.

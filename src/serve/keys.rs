@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::{Problem, Role, Serve, Via, Who};
 use crate::api_key::{self, Kept};
+use crate::database;
 
 /// A key is one row by its primary key. Somebody waits.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -24,6 +25,8 @@ const NOTED: Duration = Duration::from_secs(60);
 /// What this process knows of keys.
 #[derive(Default)]
 pub(super) struct Keys {
+    /// For the question that every request begins with.
+    connection: database::Kept,
     known: Mutex<HashMap<String, Known>>,
     /// When Postgres last did not answer.
     unanswered: Mutex<Option<Instant>>,
@@ -74,10 +77,7 @@ impl Serve {
     async fn kept(&self, id: &str) -> Result<(Option<Kept>, bool), Problem> {
         let keys = &self.keys;
         if keys.is_answered_lately() {
-            let asked = timeout(PATIENCE, async {
-                let mut connection = self.catchword.context.pool.acquire().await?;
-                api_key::find(&mut connection, id).await
-            });
+            let asked = timeout(PATIENCE, api_key::find(&keys.connection, &self.catchword.context.pool, id));
             match asked.await {
                 Ok(Ok(kept)) => {
                     keys.remember(id, kept.as_ref());

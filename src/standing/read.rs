@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use sqlx::PgConnection;
+use tokio::time::timeout;
 
 use super::freshness::seen;
 use super::vacuum::holders;
@@ -20,13 +21,27 @@ const LATELY_SECONDS: f64 = 3_600.0;
 /// So many reindexes are read at most: their open jobs are counted, which takes some tens of milliseconds for a large one.
 const REINDEXES: i64 = 20;
 
-/// A connection of its own, to a server that can be asked: no standby, and with the schema of this version.
+/// How long a connection of the last reading may take to show that it is still good.
+const STILL_GOOD: Duration = Duration::from_millis(500);
+
+/// A connection of its own, to a server that can be asked: no standby, and with the schema of this version. That of the last reading with
+/// the same limit, if it was given back: whoever reads every two seconds would else make Postgres begin from nothing each time, which costs
+/// several times as much as the reading.
 pub(crate) async fn connect(context: &Context, limit: Duration) -> Result<PgConnection, Error> {
+    if let Some(mut connection) = context.last_reading(limit)
+        && timeout(STILL_GOOD, can_be_asked(&mut connection)).await.is_ok_and(|good| good.is_ok())
+    {
+        return Ok(connection);
+    }
     context.reach_postgres().await?;
     let mut connection = database::beside(&context.pool, limit).await?;
-    collection::refuse_standby(&mut connection).await?;
-    migrate::check_version(&mut connection).await?;
+    can_be_asked(&mut connection).await?;
     Ok(connection)
+}
+
+async fn can_be_asked(connection: &mut PgConnection) -> Result<(), Error> {
+    collection::refuse_standby(connection).await?;
+    migrate::check_version(connection).await
 }
 
 impl Standing {

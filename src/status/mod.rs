@@ -102,6 +102,7 @@ async fn read(context: &Context) -> Result<Standing, Error> {
     for topic in TOPICS {
         standing.read(context, &mut connection, topic).await?;
     }
+    context.give_back(connection, POSTGRES);
     Ok(standing)
 }
 

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{change, notes, settle, touches};
+use crate::common::World;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_relation_over_two_columns_touches_only_where_both_agree() {
@@ -237,4 +238,39 @@ async fn names_that_mean_something_to_us_are_names() {
     settle(&world).await;
     let outcome = change(&world, "update label set c = c || '!'").await;
     assert_eq!(outcome.touched, 4, "{outcome}");
+}
+
+/// A setting costs each writer some microseconds. So a trigger sets none where none can change the text of its values, and all of them
+/// where that is not certain.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_where_a_setting_could_change_a_value_is_one_set() {
+    let world = World::new().await;
+    world.sql("create table other (id uuid primary key, day date, n integer, f float8, word text, \"Words (1)\" text[], raw bytea)").await;
+    for (value, is_one_text) in [
+        ("id", true),
+        ("word || '@' || n::text", true),
+        ("\"Words (1)\"[1]", true),
+        ("case when word is not null then 'a(b)::date' || word end", true),
+        ("day::text", false),
+        ("(f * 2)::text", false),
+        ("raw", false),
+        ("lower(word)", false),
+        ("word || current_date", false),
+        ("(word::date)::text", false),
+        ("case when n > 1 then word end", false),
+    ] {
+        let made: bool = sqlx::query_scalar(
+            "select catchword.is_one_text('other', jsonb_build_object('made', catchword.make_touch(
+               'annotation', '{id}', jsonb_build_object('table', 'public.other', 'value', $1::text, 'row_column', 'userid'), 'public')))",
+        )
+        .bind(value)
+        .fetch_one(&world.pool)
+        .await
+        .unwrap();
+        assert_eq!(made, is_one_text, "{value}");
+    }
+    // the example's own: a reply names its thread by a uuid
+    let settings: Vec<String> =
+        world.all("select unnest(proconfig) from pg_proc where oid = 'catchword.annotation_touch_2'::regproc order by 1").await;
+    assert!(!settings.iter().any(|set| set.starts_with("TimeZone") || set.starts_with("lc_monetary")), "{settings:?}");
 }
