@@ -17,7 +17,7 @@ stop: ## end the servers that were started here, keep their data
 test: ## run all tests but the long ones and those in a browser; starts the servers and leaves them running
 	@scripts/services tools
 	@scripts/services up
-	@env=$$(scripts/services env) && eval "$$env" && RUST_TEST_THREADS=$${RUST_TEST_THREADS:-8} cargo test --locked --workspace -- --skip=in_browser:: $(addprefix --skip=,$(LONG))
+	@env=$$(scripts/services env) && eval "$$env" && RUST_TEST_THREADS=$${RUST_TEST_THREADS:-6} cargo test --locked --workspace -- --skip=in_browser:: $(addprefix --skip=,$(LONG))
 	@cargo test --locked --quiet --package catchword --lib --no-default-features
 	@env=$$(scripts/services env) && eval "$$env" && RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} cargo test --locked --workspace --features crash-points --test crash
 	@FAST=1 scripts/demo
