@@ -187,6 +187,10 @@ async fn connection(
     let (mut in_flight, mut answered) = (None, 0);
     while client.is_some() || unanswered > 0 {
         let now = *mode.borrow_and_update();
+        // also one that was just being made when the gate began to refuse
+        if now == Mode::Refuse {
+            break;
+        }
         tokio::select! {
             _ = mode.changed() => if *mode.borrow() == Mode::Refuse { break },
             read = read(&mut client, &mut from_client) => {

@@ -34,9 +34,12 @@ impl World {
             batches.push(jobs);
             match next {
                 Some(next) => from = next,
-                None => return batches,
+                None => break,
             }
         }
+        // what is only dropped may still hold its locks when the next ones are claimed
+        transaction.rollback().await.unwrap();
+        batches
     }
 
     async fn lane_of(&self, user: &str) -> i16 {
