@@ -358,14 +358,15 @@ grant execute on function catchword.touch_later(text, text, text), catchword.tou
 -- content of a row. Nothing else of the schema is theirs.
 grant execute on function catchword.standing(text, text[], timestamptz) to :"application";
 
--- To read what a document is made of: each attached table and its view, and the schemas they are in.
+-- To read what a document is made of: each attached table and its view, and the schemas they are in. Whoever may use a
+-- schema already is left out: `public` before Postgres 15 is open to all, and belongs to none but the superuser.
 select format('grant usage on schema %I to %I', nspname, name)
-  from (select n.nspname
+  from (select n.nspname, n.oid as schema
           from catchword.collection c
           join pg_catalog.pg_class r on r.oid in (c.source, to_regclass(c.view))
-          join pg_catalog.pg_namespace n on n.oid = r.relnamespace group by 1) as needed,
+          join pg_catalog.pg_namespace n on n.oid = r.relnamespace group by n.nspname, n.oid) as needed,
        unnest(array[:'worker', :'reader', :'service']) as reader (name)
- where name <> ''
+ where case when name <> '' then not has_schema_privilege(name, schema, 'usage') end
 \gexec
 select format('grant select on %s, %s to %I', source, view, reader.name)
   from catchword.collection, unnest(array[:'worker', :'reader', :'service']) as reader (name)

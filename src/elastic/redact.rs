@@ -66,6 +66,9 @@ pub(super) fn cut(text: &str) -> String {
     }
 }
 
+/// What stands before the name of a field whose value is too long for a keyword.
+const IMMENSE: &str = "immense term in field=";
+
 /// What a text is that begins with a bracket or a quote, and where it ends.
 enum Span {
     Name(usize),
@@ -82,6 +85,13 @@ fn span(before: &str, from: &str) -> Span {
             _ if is_naming(before) && is_name(inner) => Span::Name(end),
             _ => Span::Value,
         };
+    }
+    // OpenSearch does not say which field it was in any other way
+    if let Some(inner) = from.strip_prefix('"').and_then(|from| from.split('"').next()).filter(|_| before.ends_with(IMMENSE))
+        && inner.len() + "\"\"".len() <= from.len()
+        && is_name(inner)
+    {
+        return Span::Name(inner.len() + "\"\"".len());
     }
     if from.starts_with('\'') && before.ends_with(char::is_alphanumeric) {
         return Span::Name(1); // an apostrophe
@@ -126,6 +136,23 @@ mod tests {
             assert_eq!(hint(reason), kept);
         }
         assert!(hint(&"é ".repeat(500)).chars().count() <= 121);
+    }
+
+    #[test]
+    fn of_a_value_that_is_too_long_the_field_is_told() {
+        let reason = |field: &str| {
+            format!(
+                "Document contains at least one immense term in field={field} (whose UTF8 encoding is longer than the max length 32766), all of which were skipped.  The prefix of the first immense term is: '[48, 48]...', original message: bytes can be at most 32766 in length; got 40000"
+            )
+        };
+        assert!(
+            redact(&reason("\"user.id\""))
+                .starts_with("Document contains at least one immense term in field=\"user.id\" (whose UTF8 encoding")
+        );
+        assert!(!redact(&reason("\"user.id\"")).contains("48"), "and nothing of the value");
+        assert!(redact(&reason("\"two words\"")).starts_with("Document contains at least one immense term in field=…"));
+        assert_eq!(redact("immense term in field=\"cut"), "immense term in field=…");
+        assert_eq!(redact("a value \"secret\""), "a value …");
     }
 
     #[test]
