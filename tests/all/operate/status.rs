@@ -376,3 +376,32 @@ async fn a_text_key_cannot_fake_lines_or_move_the_cursor() {
     assert_eq!(out.lines().next(), Some(r"page it's\n  in step, nothing to do\u{1b}[2J\u{202e}"));
     assert!(!out.lines().any(|line| line == "  in step, nothing to do"), "{out}");
 }
+
+/// Somebody who reads every two seconds, as a page does: Postgres does not begin from nothing each time, and a session that it ended meanwhile
+/// is not taken for a Postgres that is down.
+#[tokio::test(flavor = "multi_thread")]
+async fn readings_share_a_session_and_one_that_was_ended_is_replaced() {
+    let world = World::new().await;
+    let sessions = async || {
+        let pids = "select pid from pg_stat_activity where datname = current_database() and application_name = 'catchword' order by 1";
+        world.all::<i32>(pids).await
+    };
+    let read = async || {
+        assert_eq!(world.catchword.status().await.unwrap().postgres, None);
+        let report = world.catchword.check().await;
+        assert!(report.checks.iter().all(|check| check.name != "CatchwordPostgresDown"), "{}", report.summary);
+    };
+    read().await;
+    let first = sessions().await;
+    for _ in 0..3 {
+        read().await;
+    }
+    assert_eq!(sessions().await, first, "no session more, and none in place of another");
+
+    let ended: i64 = world
+        .one("select count(pg_terminate_backend(pid, 5000)) from pg_stat_activity where datname = current_database() and application_name = 'catchword'")
+        .await;
+    assert_eq!(ended, i64::try_from(first.len()).unwrap());
+    read().await;
+    assert!(!sessions().await.iter().any(|pid| first.contains(pid)));
+}
