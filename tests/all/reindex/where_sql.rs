@@ -22,7 +22,10 @@ async fn the_rows_of_a_condition_are_scheduled_and_no_others() {
     world.sql("create function public.wanted(bigint) returns boolean language sql as 'select $1 = 7'").await;
     let id = world.started(&["number", "--where", "wanted(id)"]).await;
     assert_eq!(
-        world.one::<String>(&format!("select split_part(reads, 'WHERE ', 2) from catchword.reindex where id = {id}")).await,
+        // before 16 Postgres prints the table of a column where there is only one, too
+        world
+            .one::<String>(&format!("select replace(split_part(reads, 'WHERE ', 2), 't.', '') from catchword.reindex where id = {id}"))
+            .await,
         "public.wanted(id)"
     );
     world.noise_is_untouched().await;
