@@ -323,12 +323,6 @@ begin
     if tg_op = 'TRUNCATE' then
       changed := array(select c.v from (select {value} from only {related} r{elements}) as c (v)
                         where c.v is not null group by c.v);
-    elsif tg_op = 'INSERT' then
-      -- under a foreign key nobody can have referred to a row before it was there
-      if {insert_matters} then
-        changed := array(select c.v from (select {value} from new_rows r{elements}) as c (v)
-                          where c.v is not null group by c.v);
-      end if;
     elsif tg_op = 'DELETE' then
       changed := array(select c.v from (select {value} from old_rows r{elements}) as c (v)
                         where c.v is not null group by c.v);
@@ -363,6 +357,32 @@ begin
 $t$ || catchword.touch_end();
 comment on function catchword.touch_template is 'schedules a touch for each value that changed in a related table';
 
+-- Inserts have a function of their own, because they are most of what an application writes, and mostly they have
+-- nothing to touch: no reply, no parent. It joins nothing, so it has no setting of the planner, and the one question
+-- that it always asks gathers nothing.
+create function catchword.touch_insert_template() returns text
+language sql stable set search_path = pg_catalog, pg_temp
+return $t$create or replace function {insert_function}() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+{one_text} as $f$
+#variable_conflict use_column
+declare
+  changed text[] := '{}';
+  problem text;
+begin
+  begin
+    if exists (select from (select {value} from new_rows r{elements}) as c (v) where c.v is not null) then
+      changed := array(select c.v from (select {value} from new_rows r{elements}) as c (v)
+                        where c.v is not null group by c.v);
+    end if;
+  exception when others then
+    get stacked diagnostics problem = message_text;
+    changed := null;
+  end;
+$t$ || catchword.touch_end();
+comment on function catchword.touch_insert_template
+  is 'schedules a touch for each value in new rows of a related table';
+
 -- A related table that is partitioned: triggers of a statement see only what names their own table, those of a row are
 -- made for each partition by Postgres itself, also for later ones. A truncate has none, so each partition gets one.
 create function catchword.touch_row_template() returns text
@@ -385,11 +405,8 @@ begin
     if tg_op = 'TRUNCATE' then
       execute format({emptied}, tg_table_schema, tg_table_name) into changed;
     elsif tg_op = 'INSERT' then
-      -- under a foreign key nobody can have referred to a row before it was there
-      if {insert_matters} then
-        changed := array(select c.v from (select {value} from (select new.*) as r{elements}) as c (v)
-                          where c.v is not null group by c.v);
-      end if;
+      changed := array(select c.v from (select {value} from (select new.*) as r{elements}) as c (v)
+                        where c.v is not null group by c.v);
     elsif tg_op = 'DELETE' then
       changed := array(select c.v from (select {value} from (select old.*) as r{elements}) as c (v)
                         where c.v is not null group by c.v);
@@ -790,6 +807,17 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function catchword.touch_owner is 'the name that the triggers of a related table have in theirs';
 
+-- Who sees the inserts of a related table. Under a foreign key nobody has to: no row can have referred to one that was
+-- not there. If the key goes, the collection is not served until it is attached again (`table_problems`).
+create function catchword.insert_function(p_collection text, p_touch jsonb, p_n bigint) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  select format('%s_touch_%s%s', catchword.touch_owner(p_collection, p_touch), p_n,
+                case when p_touch -> 'made' ? 'partitions' then '' else '_insert' end)
+   where not p_touch ? 'foreign_key'
+$$;
+comment on function catchword.insert_function
+  is 'the function of the trigger for inserts into a related table; null: there is no such trigger';
+
 -- How the key of a touch begins: with the schema, if only rows of one member are meant.
 create function catchword.relation_of_touch(p_touch jsonb) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -838,6 +866,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
       'select array(select c.v from (select %s from %%I.%%I r%s) as c (v) where c.v is not null group by c.v)',
       replace(v.value, '%', '%%'), replace(v.elements, '%', '%%'))),
     'touch_function', format('catchword.%I', owner || '_touch_' || p_n),
+    'insert_function', coalesce('catchword.' || quote_ident(catchword.insert_function(p_collection, p_touch, p_n)), ''),
     'insert_trigger', seen_by || '_insert',
     'update_trigger', seen_by || '_update',
     'delete_trigger', seen_by || '_delete',
@@ -845,7 +874,6 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'touch', format('''touch'', %L, %L || c.v, %s, %s, %s', split_part(p_collection, '$', 1),
                     catchword.relation_of_touch(p_touch) || '=', p_names ->> 'quick',
                     p_names ->> 'tag', p_names ->> 'traceparent'),
-    'insert_matters', not p_touch ? 'foreign_key',
     'is_watched', p_touch ? 'watch',
     'one_text', case when catchword.is_one_text(to_regclass(p_touch ->> 'table'), p_touch) then '' else
       $v$set datestyle = 'ISO, YMD' set intervalstyle = 'postgres' set timezone = 'UTC' set bytea_output = 'hex'
@@ -887,30 +915,31 @@ set extra_float_digits = 3 set lc_monetary = 'C'$v$ end,
 $$;
 comment on function catchword.touch_names is 'what the names in the templates stand for, of one related table';
 
-create function catchword.touch_statements(p_names jsonb, p_partitions jsonb) returns setof text
+create function catchword.touch_statements(p_names jsonb, p_touch jsonb) returns setof text
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select catchword.fill(template, p_names) from (values
-    (1, false, catchword.touch_template()),
-    (2, false, 'create or replace trigger {insert_trigger} after insert on {related}
-  referencing new table as new_rows for each statement execute function {touch_function}()'),
-    (3, false, 'create or replace trigger {update_trigger} after update on {related}
+    (1, false, false, catchword.touch_template()),
+    (2, false, true, catchword.touch_insert_template()),
+    (3, false, true, 'create or replace trigger {insert_trigger} after insert on {related}
+  referencing new table as new_rows for each statement execute function {insert_function}()'),
+    (4, false, false, 'create or replace trigger {update_trigger} after update on {related}
   referencing old table as old_rows new table as new_rows for each statement execute function {touch_function}()'),
-    (4, false, 'create or replace trigger {delete_trigger} after delete on {related}
+    (5, false, false, 'create or replace trigger {delete_trigger} after delete on {related}
   referencing old table as old_rows for each statement execute function {touch_function}()'),
-    (5, false, 'create or replace trigger {truncate_trigger} before truncate on {related}
+    (6, false, false, 'create or replace trigger {truncate_trigger} before truncate on {related}
   for each statement execute function {touch_function}()'),
-    (1, true, catchword.touch_row_template()),
-    (2, true, 'create or replace trigger {insert_trigger} after insert on {related}
+    (1, true, false, catchword.touch_row_template()),
+    (2, true, true, 'create or replace trigger {insert_trigger} after insert on {related}
+  for each row execute function {insert_function}()'),
+    (3, true, false, 'create or replace trigger {update_trigger} after update on {related}
   for each row execute function {touch_function}()'),
-    (3, true, 'create or replace trigger {update_trigger} after update on {related}
-  for each row execute function {touch_function}()'),
-    (4, true, 'create or replace trigger {delete_trigger} after delete on {related}
-  for each row execute function {touch_function}()')) as statements (n, partitioned, template)
-   where partitioned = (p_partitions is not null)
+    (4, true, false, 'create or replace trigger {delete_trigger} after delete on {related}
+  for each row execute function {touch_function}()')) as statements (n, partitioned, of_inserts, template)
+   where partitioned = p_touch -> 'made' ? 'partitions' and not (of_inserts and p_names ->> 'insert_function' = '')
   union all
   select catchword.fill('create or replace trigger {truncate_trigger} before truncate on {partition}
   for each statement execute function {touch_function}()', p_names || jsonb_build_object('partition', p.name))
-    from jsonb_array_elements_text(p_partitions) as p (name)
+    from jsonb_array_elements_text(p_touch -> 'made' -> 'partitions') as p (name)
 $$;
 comment on function catchword.touch_statements is 'the SQL for one related table, as text';
 
@@ -970,16 +999,20 @@ begin
 
   return query
     select s from jsonb_array_elements(touches) with ordinality as e (touch, n),
-                  catchword.touch_statements(
-                    catchword.touch_names(names, p_collection, touch, n), touch -> 'made' -> 'partitions') as s;
+                  catchword.touch_statements(catchword.touch_names(names, p_collection, touch, n), touch) as s;
 
   -- nobody may hang these functions on a table of their own and forge jobs with them
   return next (
-    select format('revoke execute on function %s from public', string_agg(format('catchword.%I()', name), ', '))
+    select format('revoke execute on function %s from public',
+                  string_agg(format('catchword.%I()', name), ', ' order by name))
       from unnest(array(select p_collection || '_' || what
                           from unnest('{revision,inserted,updated,deleted,truncated}'::text[]) as what)
                   || array(select catchword.touch_owner(p_collection, touch) || '_touch_' || n
-                             from jsonb_array_elements(touches) with ordinality as e (touch, n))) as s (name));
+                             from jsonb_array_elements(touches) with ordinality as e (touch, n)
+                           union
+                           select catchword.insert_function(p_collection, touch, n)
+                             from jsonb_array_elements(touches) with ordinality as e (touch, n)
+                            where catchword.insert_function(p_collection, touch, n) is not null)) as s (name));
 end $$;
 comment on function catchword.attach_statements is 'the SQL that attaches a table, as text; attach runs it';
 

@@ -878,7 +878,7 @@ begin
     execute statement;
   end loop;
   -- tables that members shared, and do not any more
-  perform catchword.drop_functions(format('^%s_touch_%s$', p_collection, e.n))
+  perform catchword.drop_functions(format('^%s_touch_%s(_insert)?$', p_collection, e.n))
      from generate_series(1, 99) as e (n)
     where p_schema is not null and not coalesce(wanted.touches -> (e.n - 1) ? 'shared', false);
   -- triggers that were off, or another table: everything is stale
@@ -954,7 +954,7 @@ language sql set search_path = pg_catalog, pg_temp as $$
   select catchword.drop_functions(
     '^' || replace(p_collection, '$', '[$]')
     || case when position('$' in p_collection) = 0 then '([$][0-9]+)?' else '' end
-    || '_(revision|inserted|updated|deleted|truncated|touch_[0-9]+)$')
+    || '_(revision|inserted|updated|deleted|truncated|touch_[0-9]+(_insert)?)$')
 $$;
 comment on function catchword.drop_triggers is 'drops the triggers of a collection and their functions';
 
@@ -1026,9 +1026,13 @@ language sql stable security definer rows 1 set search_path = pg_catalog, pg_tem
     select c.name, to_regclass(touch.value ->> 'table')::oid,
            format('catchword_%s_%s%s', split_part(c.name, '$', 1), touch.n, o.op),
            o.type + case when touch.value -> 'made' ? 'partitions' and o.type <> 34 then 1 else 0 end,
-           format('catchword.%I', catchword.touch_owner(c.name, touch.value) || '_touch_' || touch.n)
+           format('catchword.%I', s.function)
       from catchword.members(p_collection) c, jsonb_array_elements(c.touches) with ordinality as touch (value, n),
-           (values ('_insert', 4), ('_update', 16), ('_delete', 8), ('_truncate', 34)) as o (op, type)
+           (values ('_insert', 4), ('_update', 16), ('_delete', 8), ('_truncate', 34)) as o (op, type),
+           lateral (select case when o.op = '_insert' then catchword.insert_function(c.name, touch.value, touch.n)
+                                else catchword.touch_owner(c.name, touch.value) || '_touch_' || touch.n end
+                   ) as s (function)
+     where s.function is not null
   )
   select case when r.oid is null then format('a table that trigger %s belongs to is gone', w.name)
               when t.oid is null then format('trigger %s on %s is missing', w.name, r.oid::regclass)
@@ -1150,7 +1154,7 @@ language sql stable security definer rows 1 set search_path = pg_catalog, pg_tem
    where catchword.is_partitioned(c.source)
      and (k.relkind not in ('r', 'p') or k.relpersistence <> 'p')
   union all
-  -- while there was a foreign key, a new row of the related table could concern nobody, and its inserts are passed over
+  -- while there was a foreign key, a new row of the related table could concern nobody, and its inserts have no trigger
   select format('the foreign key from %s.%s to %s is gone, and new rows of %3$s are passed over', c.source,
                 (select string_agg(format('%I', name), ', ') from unnest(catchword.names_in(touch.value -> 'row_column')
                                                                         ) as name), touch.value ->> 'table'), c.name

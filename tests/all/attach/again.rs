@@ -373,12 +373,15 @@ async fn a_dry_run_prints_just_what_attaching_ran() {
         let ran = sqlx::query_scalar("select definition = md5($1) from catchword.collection where name = 'item'").bind(printed);
         ran.fetch_one(&mut *connection).await.unwrap()
     };
-    assert!(ran().await);
-    // under a foreign key an insert of the related table concerns nobody
+    let inserts_are_seen =
+        "select exists (select from pg_trigger where tgrelid = 'label'::regclass and tgtype & 4 = 4 and not tgisinternal)";
+    assert!(ran().await && world.one::<bool>(inserts_are_seen).await);
+    // under a foreign key an insert of the related table concerns nobody, and pays for nothing
     world.sql("alter table item add foreign key (label) references label (name)").await;
     assert!(!ran().await);
     assert_eq!(collection::attach(&world.pool, &config).await.unwrap(), Attached::Changed);
-    assert!(ran().await);
+    assert!(ran().await && !world.one::<bool>(inserts_are_seen).await);
+    assert_eq!(collection::attach(&world.pool, &config).await.unwrap(), Attached::Unchanged, "nothing is missing");
 }
 
 #[tokio::test(flavor = "multi_thread")]

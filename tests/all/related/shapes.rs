@@ -273,4 +273,7 @@ async fn only_where_a_setting_could_change_a_value_is_one_set() {
     let settings: Vec<String> =
         world.all("select unnest(proconfig) from pg_proc where oid = 'catchword.annotation_touch_2'::regproc order by 1").await;
     assert!(!settings.iter().any(|set| set.starts_with("TimeZone") || set.starts_with("lc_monetary")), "{settings:?}");
+    let settings: Vec<String> =
+        world.all("select unnest(proconfig) from pg_proc where oid = 'catchword.annotation_touch_2_insert'::regproc").await;
+    assert_eq!(settings, ["search_path=pg_catalog, pg_temp"], "each insert pays for more");
 }
