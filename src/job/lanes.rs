@@ -2,6 +2,9 @@
 //!
 //! Lanes are an order and nothing else. Beside them a part of each batch is claimed in the order of time, over all jobs: whatever is in no
 //! lane, or in one that nobody knows, is met there as without lanes.
+//!
+//! Where all lanes have about as much work, the order of time is as fair, and cheaper: so after such a batch the next one is claimed by time
+//! alone, until one is not like that.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -22,11 +25,13 @@ pub struct Lanes {
     marks: Vec<(DateTime<Utc>, i64)>,
     /// Who begins, where a batch has no room for all of them.
     first: usize,
+    /// The last batch was of all lanes alike.
+    even: bool,
 }
 
 impl Default for Lanes {
     fn default() -> Lanes {
-        Lanes { marks: vec![(DateTime::UNIX_EPOCH, 0); LANES], first: 0 }
+        Lanes { marks: vec![(DateTime::UNIX_EPOCH, 0); LANES], first: 0, even: false }
     }
 }
 
@@ -65,7 +70,8 @@ pub async fn claim_fairly(
     share: f64,
 ) -> Result<Fairly, Error> {
     sqlx::query(include_str!("keep_the_plan.sql")).execute(&mut *connection).await?;
-    let mut turns = Turns::new(limit, share, lanes.first);
+    // a share that is promised is kept in each batch, so it is not left to the order of time
+    let mut turns = if lanes.even && share >= 1.0 { Turns::by_time_alone(limit) } else { Turns::new(limit, share, lanes.first) };
     lanes.first = (lanes.first + LANES.min(turns.room as usize)) % LANES;
     let mut jobs: Vec<Job> = Vec::new();
     for _ in 0..ROUNDS {
@@ -95,6 +101,7 @@ pub async fn claim_fairly(
     // fewer than asked for: nothing is left, in no lane
     let next = by_time.last().filter(|_| by_time.len() as u32 == room).map(Cursor::behind);
     jobs.extend(by_time);
+    lanes.even = is_even(&jobs);
     Ok(Fairly { jobs, next })
 }
 
@@ -115,6 +122,17 @@ async fn claim_round(
         .bind(round.iter().map(|(_, most)| i64::from(*most)).collect::<Vec<_>>())
         .fetch_all(connection)
         .await?)
+}
+
+/// Has each lane between half and twice as many of these jobs as the others on average? Then none floods the others, and none is short of
+/// work, so that somebody new in it would have to wait for the others. Pure.
+fn is_even(jobs: &[Job]) -> bool {
+    let mut given = [0; LANES];
+    for lane in jobs.iter().filter_map(|job| usize::try_from(job.lane?).ok()) {
+        given.get_mut(lane).into_iter().for_each(|count| *count += 1);
+    }
+    let all: usize = given.iter().sum();
+    given.iter().all(|count| count * LANES * 2 >= all && count * LANES <= all * 2) && all > 0
 }
 
 impl Cursor {
@@ -144,6 +162,10 @@ impl Turns {
         let kept = (limit / BY_TIME).min(share / 2).max(1).min(limit);
         let open = (0..LANES).map(|lane| (first + lane) % LANES).collect();
         Turns { room: limit - kept, kept, most: share.saturating_sub(kept).max(1), open, given: vec![0; LANES], asked: false }
+    }
+
+    fn by_time_alone(limit: u32) -> Turns {
+        Turns { room: 0, kept: limit, most: 0, open: Vec::new(), given: vec![0; LANES], asked: false }
     }
 
     /// How many each lane may give next. Empty: there is no room for all of them, or none has more.
@@ -246,6 +268,24 @@ mod tests {
         assert_eq!(given, [(1, 375), (2, 3)]);
         assert!(375 + by_time <= 500);
         assert_eq!(shared(1_000, 0.3, 0, &[(1, 9_000)]), (vec![(1, 875)], 125), "alone it may have all");
+    }
+
+    #[test]
+    fn a_batch_is_even_if_no_lane_floods_it_and_none_is_short() {
+        let batch = |counts: &dyn Fn(usize) -> usize| (0..LANES).flat_map(|lane| vec![of(lane); counts(lane)]).collect::<Vec<_>>();
+        assert!(is_even(&batch(&|_| 39)));
+        assert!(is_even(&batch(&|lane| 25 + lane % 30)), "as chance has it");
+        assert!(!is_even(&batch(&|lane| if lane == 7 { 200 } else { 36 })), "one floods the others");
+        assert!(!is_even(&batch(&|lane| if lane == 7 { 0 } else { 39 })), "one has no work, so somebody new there comes first");
+        assert!(!is_even(&batch(&|lane| usize::from(lane < 20))));
+        assert!(!is_even(&[]));
+    }
+
+    #[test]
+    fn by_time_alone_asks_no_lane() {
+        let mut turns = Turns::by_time_alone(2_500);
+        assert!(turns.next().is_empty());
+        assert_eq!(turns.by_time(), 2_500);
     }
 
     #[test]

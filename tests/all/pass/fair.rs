@@ -1,5 +1,6 @@
 //! Fair among tenants: one's flood does not stand before everybody else's single writes, and lanes are only an order.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use catchword::database;
@@ -66,6 +67,39 @@ async fn single_writes_of_others_are_claimed_in_the_first_two_batches_of_a_flood
     ids.dedup();
     assert_eq!(ids.len(), 10_020, "none twice");
     assert!(batches.iter().all(|batch| batch.len() <= 500));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_all_lanes_have_work_alike_time_decides_and_a_flood_behind_it_is_noticed() {
+    let world = World::with(Layout { annotation: BY_USER, ..Layout::default() }).await;
+    // somebody in each lane, who all write in turn
+    world
+        .sql(
+            "insert into annotation (userid, text, target_uri, target_uri_normalized)
+             select userid, 'alike', 'u', 'u' from generate_series(1, 15) as turn,
+                    lateral (select distinct on (catchword.lane('acct:' || n)) 'acct:' || n from generate_series(1, 2000) n) as everybody (userid)
+              order by turn, userid",
+        )
+        .await;
+    world.flood("acct:flood", 3_000).await;
+    world.sql(OTHERS).await;
+    let text: HashMap<String, String> =
+        sqlx::query_as("select id::text, text from annotation").fetch_all(&world.pool).await.unwrap().into_iter().collect();
+    let batches = world.claim_batches(200, 1.0).await;
+    let count = |batch: &[Job], what: &str| batch.iter().filter(|job| text[&job.key] == what).count();
+    let ids = |batch: &[Job]| batch.iter().map(|job| job.id).collect::<Vec<_>>();
+    assert!(batches[1..4].iter().all(|batch| ids(batch).is_sorted() && count(batch, "alike") == 200), "by time alone");
+    let flooded = batches.iter().position(|batch| count(batch, "flood") > 100).unwrap();
+    let beside = world.lane_of("acct:flood").await;
+    let (early, late) = batches.split_at(flooded + 3);
+    let shared: i64 =
+        world.one(&format!("select count(*) from annotation where text = 'other' and catchword.lane(userid) = {beside}")).await;
+    assert!(early.iter().map(|batch| count(batch, "other")).sum::<usize>() >= 20 - usize::try_from(shared).unwrap());
+    assert!(late.iter().map(|batch| count(batch, "flood")).sum::<usize>() > 2_000, "the flood waits");
+    let mut all: Vec<i64> = batches.iter().flat_map(|batch| ids(batch)).collect();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!((all.len(), batches.iter().map(Vec::len).sum::<usize>()), (960 + 3_020, 960 + 3_020), "every job once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
