@@ -70,27 +70,40 @@ comment on function catchword.watched_revision_template is 'draws the number of 
 -- Jobs of a statement are live, by the one insert that is enough as a rule; where there are more than 1,000, they are
 -- spaced like those of a reindex. `offset 0` asks for the base once and not once per row, which took 40 s for 10,000
 -- rows.
+--
+-- As a rule nothing is set, either. Each variable and each expression costs the writer a microsecond or more in each
+-- transaction, because plpgsql prepares it again: so the first insert does without, and the others stand behind it.
 create function catchword.inserted_template() returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 return $t$create or replace function {inserted_function}() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp {iso_dates} as $f$
 #variable_conflict use_variable
-declare
+{declare_lanes}begin
+{lanes_of_inserted}  insert into catchword.job (collection, key, scheduled_at, priority, tag{lane})
+  select {collection}, {n_key}, {due}, {live}, 'insert'{next_lane}
+    from new_rows n
+   where ({is_set}) is not true and not exists (select from new_rows offset 1000);
+  if found then
+    return null;
+  end if;
+
+  declare
 {settings}
   tag text := 'insert';
-{variable_lanes}begin
+  begin
 {heed_settings}
-{lanes_of_inserted}  insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent{lane})
-  select {collection}, {n_key}, due, live, tag, traceparent{next_lane}
-    from new_rows n
-   where not exists (select from new_rows offset 1000);
-  if not found then
-    insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent)
-    select {collection}, {n_key}, {spaced}, due, {part}, tag, traceparent
-      from new_rows n, (select {base} offset 0) as b (base)
-     where exists (select from new_rows offset 1000);
-  end if;
-  return null;
+    insert into catchword.job (collection, key, scheduled_at, priority, tag, traceparent{lane})
+    select {collection}, {n_key}, due, live, tag, traceparent{next_lane}
+      from new_rows n
+     where not exists (select from new_rows offset 1000);
+    if not found then
+      insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag, traceparent)
+      select {collection}, {n_key}, {spaced}, due, {part}, tag, traceparent
+        from new_rows n, (select {base} offset 0) as b (base)
+       where exists (select from new_rows offset 1000);
+    end if;
+    return null;
+  end;
 end $f$$t$;
 comment on function catchword.inserted_template is 'schedules the rows of an insert';
 
@@ -358,8 +371,8 @@ $t$ || catchword.touch_end();
 comment on function catchword.touch_template is 'schedules a touch for each value that changed in a related table';
 
 -- Inserts have a function of their own, because they are most of what an application writes, and mostly they have
--- nothing to touch: no reply, no parent. It joins nothing, so it has no setting of the planner, and the one question
--- that it always asks gathers nothing.
+-- nothing to touch: no reply, no parent. It joins nothing, so it has no setting of the planner; and as a rule the one
+-- question that it asks is all that it evaluates, because whatever is evaluated costs the writer.
 create function catchword.touch_insert_template() returns text
 language sql stable set search_path = pg_catalog, pg_temp
 return $t$create or replace function {insert_function}() returns trigger
@@ -367,14 +380,15 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp
 {one_text} as $f$
 #variable_conflict use_column
 declare
-  changed text[] := '{}';
+  changed text[];
   problem text;
 begin
   begin
-    if exists (select from (select {value} from new_rows r{elements}) as c (v) where c.v is not null) then
-      changed := array(select c.v from (select {value} from new_rows r{elements}) as c (v)
-                        where c.v is not null group by c.v);
+    if not exists (select from (select {value} from new_rows r{elements}) as c (v) where c.v is not null) then
+      return null;
     end if;
+    changed := array(select c.v from (select {value} from new_rows r{elements}) as c (v)
+                      where c.v is not null group by c.v);
   exception when others then
     get stacked diagnostics problem = message_text;
     changed := null;
@@ -459,12 +473,14 @@ create function catchword.lane_names(p_fair_by text, p_schema text, p_changed te
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select case when p_fair_by is null
     then '{"lane": "", "next_lane": "", "row_lane": "", "variable_lanes": "", "variable_lane": "",
-           "lanes_of_inserted": "", "lanes_of_updated": "", "lanes_of_deleted": "", "lane_of_row": ""}'::jsonb
+           "declare_lanes": "", "lanes_of_inserted": "", "lanes_of_updated": "", "lanes_of_deleted": "",
+           "lane_of_row": ""}'::jsonb
     else jsonb_build_object(
       'lane', ', lane',
       'next_lane', ', lanes[row_number() over ()]',
       'row_lane', ', case when counted <= 1000 then lane end',
       'variable_lanes', E'  lanes smallint[];\n',
+      'declare_lanes', E'declare\n  lanes smallint[];\n',
       'variable_lane', E'  lane smallint;\n',
       'lanes_of_inserted', format(gathered, l.of_new, 'new_rows n', 'new_rows', 'true'),
       'lanes_of_updated', format(gathered, l.of_new, 'new_rows n', 'new_rows', p_changed),
@@ -493,7 +509,8 @@ comment on function catchword.lane_names is 'what the names in the templates sta
 -- What the names in braces stand for. Whatever comes from outside is quoted here.
 --
 -- A setting can never fail a write: it is taken only where it looks right. After a transaction-local set_config a
--- setting is ''. As a rule there is none, and one expression finds that: each that is evaluated costs the writer.
+-- setting is ''. As a rule there is none, and one expression (`{is_set}`) finds that: each that is evaluated costs the
+-- writer.
 -- In a serializable transaction the queue is not read at all: what is read there can fail the commit.
 --
 -- A member of a collection, `note$3`, has triggers and functions of its own, and leaves its jobs under the name of the
@@ -521,13 +538,14 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     'quick', catchword.priority_quick(),
     'part', catchword.priority_part(),
     'row_priority', format('case when counted > 1000 then %s else live end', catchword.priority_part()),
-    'settings', format($v$  due timestamptz := now()%s;
+    'due', d.due,
+    'live', d.live,
+    'settings', format($v$  due timestamptz := %s;
   live integer := %s;
-  traceparent text;$v$, case when p_delay > 0 then format(' + make_interval(secs => %s)', p_delay) else '' end,
-      case when p_delay > 0 then catchword.priority_live() else catchword.priority_quick() end),
+  traceparent text;$v$, d.due, d.live),
+    'is_set', d.is_set,
     'heed_settings', format(
-      $v$  if concat(current_setting('catchword.delay', true), current_setting('catchword.tag', true),
-            current_setting('catchword.traceparent', true)) <> '' then
+      $v$  if %s then
     if current_setting('catchword.delay', true) ~ '^[0-9]{1,4}$' then
       if current_setting('catchword.delay', true)::integer <= 3600 then
         due := now() + make_interval(secs => current_setting('catchword.delay', true)::integer);
@@ -536,7 +554,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     end if;
     tag := coalesce(nullif(left(current_setting('catchword.tag', true), 100), ''), tag);
     traceparent := nullif(left(current_setting('catchword.traceparent', true), 55), '');
-  end if;$v$, catchword.priority_live(), catchword.priority_quick()),
+  end if;$v$, d.is_set, catchword.priority_live(), catchword.priority_quick()),
     'tag', $v$coalesce(nullif(left(current_setting('catchword.tag', true), 100), ''), lower(tg_op))$v$,
     'traceparent', $v$nullif(left(current_setting('catchword.traceparent', true), 55), '')$v$,
     'read_committed', r.read_committed,
@@ -553,6 +571,10 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
     || catchword.lane_names(p_fair_by, p_schema, c.changed)
     from (values ($v$(current_setting('transaction_isolation') in ('read committed', 'read uncommitted'))$v$)
          ) as r (read_committed),
+         (select case when p_delay > 0 then format('now() + make_interval(secs => %s)', p_delay) else 'now()' end,
+                 case when p_delay > 0 then catchword.priority_live() else catchword.priority_quick() end,
+                 $v$current_setting('catchword.delay', true) <> '' or current_setting('catchword.tag', true) <> ''
+      or current_setting('catchword.traceparent', true) <> ''$v$) as d (due, live, is_set),
          (select string_agg('new.' || catchword.quoted(name), ', ' order by name),
                  string_agg('old.' || catchword.quoted(name), ', ' order by name)
             from (select unnest(p_watch) union select unnest(p_key) union select p_revision) as t (name)
