@@ -59,7 +59,7 @@ impl Cursor {
     /// Behind every job.
     pub const END: Cursor = Cursor { priority: i32::MAX, ..Cursor::TOP };
 
-    /// Behind this job.
+    /// Behind this job, before the next.
     pub fn behind(job: &Job) -> Cursor {
         Cursor { priority: job.priority, enqueued_at: job.enqueued_at, id: job.id }
     }
@@ -70,7 +70,7 @@ pub async fn claim(connection: &mut PgConnection, collection: &str, cursor: Curs
     claim_until(connection, collection, cursor, Cursor::END, limit).await
 }
 
-/// The same, and none of the priority that `end` stands before.
+/// The same, and none behind `end`.
 pub async fn claim_until(
     connection: &mut PgConnection,
     collection: &str,
@@ -86,6 +86,8 @@ pub async fn claim_until(
         .bind(cursor.id)
         .bind(i64::from(limit))
         .bind(end.priority)
+        .bind(end.enqueued_at)
+        .bind(end.id)
         .fetch_all(&mut *connection)
         .await?;
     sqlx::query(include_str!("plan_freely.sql")).execute(connection).await?;

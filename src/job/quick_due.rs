@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use sqlx::{PgConnection, Row};
 
+use super::Cursor;
 use crate::Error;
 
 /// What was found.
@@ -15,9 +16,11 @@ pub struct QuickDue {
     pub took: Duration,
 }
 
-/// Which of these collections have a quick job that is due, among those that were scheduled within this time.
-pub async fn quick_due(connection: &mut PgConnection, collections: &[String], within: Duration) -> Result<QuickDue, Error> {
-    let asked = sqlx::query(include_str!("quick_due.sql")).bind(collections).bind(within.as_secs_f64());
+/// Which of these collections have a quick job that is due behind their cursor, among those that were scheduled within this time.
+pub async fn quick_due(connection: &mut PgConnection, collections: &[(String, Cursor)], within: Duration) -> Result<QuickDue, Error> {
+    let names: Vec<&str> = collections.iter().map(|(name, _)| name.as_str()).collect();
+    let (times, ids): (Vec<_>, Vec<i64>) = collections.iter().map(|(_, behind)| (behind.enqueued_at, behind.id)).unzip();
+    let asked = sqlx::query(include_str!("quick_due.sql")).bind(names).bind(within.as_secs_f64()).bind(times).bind(ids);
     let row = asked.fetch_one(connection).await?;
     let took = Duration::try_from_secs_f64(row.try_get("seconds")?).unwrap_or_default();
     Ok(QuickDue { due: row.try_get("due")?, took })

@@ -20,4 +20,4 @@ mod write;
 pub(crate) use drain::{drain, log_switched, note_server, show, sync};
 pub use fate::{Fate, Finding, fate, mass_refusal};
 pub(crate) use pass::{Trial, pass};
-pub(crate) use quick::{Seen, quick_pass};
+pub(crate) use quick::{Seen, look_at_seen, write_unseen};

@@ -31,7 +31,7 @@ pub(super) struct Walks {
     began: Instant,
     /// The collections whose live jobs the pass would take first.
     served: Vec<String>,
-    /// Where every walk ends.
+    /// Where every walk ends that has no end of its own.
     end: Cursor,
     /// How far the walks came, and how the next batch of each would begin.
     reached: HashMap<String, Reached>,
@@ -55,6 +55,8 @@ impl Default for Reached {
 struct Walk {
     collection: Arc<Collection>,
     cursor: Cursor,
+    /// Where it ends; none: where all do.
+    until: Option<Cursor>,
     /// How far it has come in the lanes of quick jobs, and of those that waited: where the collection is fair.
     quick_lanes: Lanes,
     live_lanes: Lanes,
@@ -133,9 +135,11 @@ impl Walks {
         Walks { walks, links: Links::default(), began: Instant::now(), served, end: Cursor::END, reached: HashMap::new() }
     }
 
-    /// The same over quick jobs alone.
-    pub fn quick(collections: Vec<Arc<Collection>>) -> Walks {
-        Walks { end: Cursor::BEHIND_QUICK, ..Walks::new(collections.into_iter().map(|collection| (collection, false)).collect()) }
+    /// The same over quick jobs alone, up to a cursor if there is one.
+    pub fn quick(collections: Vec<(Arc<Collection>, Option<Cursor>)>) -> Walks {
+        let served = collections.iter().map(|(collection, _)| collection.name.clone()).collect();
+        let walk = |(collection, until)| Walk { until, ..Walk::of(collection, false) };
+        Walks { walks: collections.into_iter().map(walk).collect(), served, end: Cursor::BEHIND_QUICK, ..Walks::new(Vec::new()) }
     }
 
     /// The same over those quick jobs that lie behind a cursor: they are written without a look, and no touches have their turn.
@@ -180,7 +184,7 @@ impl Walks {
             let (from, end) = match aside {
                 Some(Aside::Waited) => (walk.waited, Cursor::BEHIND_LIVE),
                 Some(Aside::Bulk) => (walk.bulk, Cursor::END),
-                None => (walk.cursor, self.end),
+                None => (walk.cursor, walk.until.unwrap_or(self.end)),
             };
             let span = debug_span!("claim", collection = walk.collection.name);
             let (transaction, jobs, last) = walk.claim(context, aside, from, end, limit).instrument(span).await?;
@@ -244,7 +248,7 @@ impl Walk {
         let touches = if on_trial { Touches::Over } else { Touches::AfterABatch };
         let (cursor, waited, bulk) = (Cursor::TOP, Cursor::BEHIND_QUICK, Cursor::BEHIND_LIVE);
         let (quick_lanes, live_lanes) = (Lanes::default(), Lanes::default());
-        Walk { collection, cursor, quick_lanes, live_lanes, waited, bulk, turn: 0, touches, at_end: false, on_trial, looks }
+        Walk { collection, cursor, until: None, quick_lanes, live_lanes, waited, bulk, turn: 0, touches, at_end: false, on_trial, looks }
     }
 
     /// The next batch, and where the walk goes on behind it; none: all up to the end has been claimed.

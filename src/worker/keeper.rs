@@ -1,6 +1,8 @@
 //! The quick lane: one worker, the keeper, asks many times a second whether a quick job is due, and works on it at once. It also looks for
 //! the end of an outage, so that the loop goes on within seconds.
 //!
+//! What is new is written at once. The look that settles it is a task beside that: whoever writes meanwhile does not wait for it.
+//!
 //! The keeper is whoever has a lock on the connection that asks. The server ends that connection if nothing is asked on it for some seconds
 //! (`keeper_session.sql`): so one that was killed, is frozen or lost its network makes room for another, and nobody's clock is compared with
 //! another's. Two keepers do no harm, because a claim is a row lock; and the loop needs none.
@@ -11,6 +13,7 @@ use std::time::Duration;
 
 use sqlx::PgConnection;
 use tokio::sync::Notify;
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -20,16 +23,16 @@ use crate::collection::Collection;
 use crate::config::CANARY;
 use crate::context::{probe_in_background, refresh};
 use crate::health::Fault;
-use crate::job::{self, QuickDue};
+use crate::job::{self, Cursor, QuickDue};
 use crate::outcome::Outcome;
-use crate::sync::{Seen, note_server, quick_pass};
+use crate::sync::{Seen, look_at_seen, note_server, write_unseen};
 use crate::{Error, alone, database, metrics};
 
 /// How often a worker that is not the keeper tries to be: with the server's five seconds, another one is there within ten.
 const TRY: Duration = Duration::from_secs(2);
 /// How long an answer may take. A connection without one is given up.
 const ANSWER: Duration = Duration::from_secs(4);
-/// While a pass is under way, the keeper asks this often, so that the server does not take it for frozen.
+/// While it writes, the keeper asks this often, so that the server does not take it for frozen.
 const STAY: Duration = Duration::from_secs(1);
 /// Jobs that are due and cannot be moved, because somebody else has them locked, are left alone for longer and longer, up to this.
 const LONGEST_REST: Duration = Duration::from_secs(1);
@@ -47,12 +50,25 @@ pub(super) struct Keeper {
     wake: Arc<Notify>,
     lock: String,
     seen: Seen,
+    /// What it wrote since the last look began.
+    wrote: Outcome,
+    look: Option<UnderWay>,
     rests: HashMap<String, Rest>,
     /// Collections to which nothing is sent now.
     down: BTreeSet<String>,
     did: Outcome,
     told: Instant,
 }
+
+/// A look that is under way.
+struct UnderWay {
+    collections: Vec<String>,
+    /// What was written before it, and what it came to.
+    task: JoinHandle<Looked>,
+    ended: Option<Result<Looked, JoinError>>,
+}
+
+type Looked = (Outcome, Result<(Outcome, Seen), Error>);
 
 /// How long a collection is left alone.
 struct Rest {
@@ -70,6 +86,8 @@ impl Keeper {
             worker,
             wake,
             seen: Seen::default(),
+            wrote: Outcome::default(),
+            look: None,
             rests: HashMap::new(),
             down: BTreeSet::new(),
             did: Outcome::default(),
@@ -82,6 +100,8 @@ impl Keeper {
         let mut trouble = None;
         while !stop.is_cancelled() {
             let kept = if self.is_needed() { self.keep(&stop, &mut trouble).await } else { Ok(()) };
+            let looked = self.end_look().await;
+            let kept = kept.and(looked);
             let why = kept.err().map(|error| error.to_string());
             if why.is_some() && why != trouble {
                 tracing::warn!(
@@ -125,7 +145,11 @@ impl Keeper {
         while !stop.is_cancelled() && self.is_needed() {
             self.look_for_the_end_of_an_outage(&mut connection).await?;
             self.tell().await;
-            let reach = pace.reach(Instant::now());
+            if self.look.as_ref().is_some_and(|look| look.ended.is_some() || look.task.is_finished()) {
+                self.end_look().await?;
+            }
+            let begun = Instant::now();
+            let reach = pace.reach(begun);
             let QuickDue { due, took } = ask(&mut connection, &self.askable(), reach).await?;
             pace.asked(reach, took, Instant::now());
             if !due.is_empty() {
@@ -137,66 +161,107 @@ impl Keeper {
                 if self.collections().iter().any(|collection| collection.paused.is_some() && due.contains(&collection.name)) {
                     refresh(&self.worker.context).await?;
                 }
-                if self.work(&due, &mut connection, stop).await? {
+                let moved = self.write(&due, &mut connection, stop).await?;
+                if self.look.is_none() {
+                    self.begin_look(due, stop);
+                }
+                if moved {
                     continue;
                 }
             }
-            wait(stop, pace.wait(Instant::now())).await;
+            self.wait(stop, begun + pace.wait(Instant::now())).await;
         }
         // without a lane it ends with the outage
         self.look_for_the_end_of_an_outage(&mut connection).await
     }
 
-    /// A pass over these collections, in a task of its own: a panic does not end the keeper. True: something moved, and there may be more.
-    async fn work(&mut self, due: &[String], connection: &mut PgConnection, stop: &CancellationToken) -> Result<bool, Error> {
+    /// Waits until then, or until the look under way has ended.
+    async fn wait(&mut self, stop: &CancellationToken, then: Instant) {
+        let span = then.saturating_duration_since(Instant::now());
+        let Some(look) = self.look.as_mut().filter(|look| look.ended.is_none()) else { return wait(stop, span).await };
+        tokio::select! {
+            () = wait(stop, span) => {}
+            ended = &mut look.task => look.ended = Some(ended),
+        }
+    }
+
+    /// Writes what is new in these collections, in a task of its own: a panic does not end the keeper. True: something moved, and there may
+    /// be more.
+    async fn write(&mut self, due: &[String], connection: &mut PgConnection, stop: &CancellationToken) -> Result<bool, Error> {
         let (context, name) = (self.worker.context.clone(), self.worker.name.clone());
         let (names, mut seen, token) = (due.to_vec(), std::mem::take(&mut self.seen), stop.clone());
-        let mut pass = tokio::spawn(async move {
+        let mut writing = tokio::spawn(async move {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let outcome = quick_pass(&context, &name, &names, &mut seen, &token).await;
+            let outcome = write_unseen(&context, &name, &names, &mut seen, &token).await;
             (seen, outcome)
         });
         let ended = loop {
             tokio::select! {
-                ended = &mut pass => break ended,
+                ended = &mut writing => break ended,
                 () = tokio::time::sleep(STAY) => {
                     ask(connection, &[], Duration::ZERO).await?;
                 }
             }
         };
-        let moved = match ended {
-            Ok((seen, outcome)) => {
-                self.seen = seen;
-                let outcome = outcome?;
-                let moved = outcome.moved();
-                self.did.add(outcome);
-                moved
-            }
-            Err(panic) => {
-                metrics::record_panic();
-                tracing::error!("a pass of the quick lane panicked: {panic}");
-                false
-            }
-        };
-        for name in due {
-            if moved {
-                self.rests.remove(name);
-            } else {
-                let before = self.rests.get(name).map_or(Duration::ZERO, |rest| rest.length);
-                let length = (before * 2).clamp(self.every.unwrap_or(STAY).min(LONGEST_REST), LONGEST_REST);
-                self.rests.insert(name.clone(), Rest { until: Instant::now() + length, length });
-            }
-        }
+        let Some((seen, outcome)) = unless_panicked(ended) else { return Ok(false) };
+        self.seen = seen;
+        let outcome = outcome?;
+        let moved = outcome.moved();
+        self.wrote.add(outcome);
         Ok(moved)
     }
 
-    /// The collections that can be worked on now, unless they are paused: the question itself asks for that.
-    fn askable(&self) -> Vec<String> {
+    /// Begins to look at what these collections have seen so far.
+    fn begin_look(&mut self, collections: Vec<String>, stop: &CancellationToken) {
+        let (context, name) = (self.worker.context.clone(), self.worker.name.clone());
+        let (names, seen, token) = (collections.clone(), self.seen.clone(), stop.clone());
+        let wrote = std::mem::take(&mut self.wrote);
+        let task = tokio::spawn(async move {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            (wrote, look_at_seen(&context, &name, &names, &seen, &token).await)
+        });
+        self.look = Some(UnderWay { collections, task, ended: None });
+    }
+
+    /// Takes in what came of the look, when it has ended: it and what was written before it are one pass.
+    async fn end_look(&mut self) -> Result<(), Error> {
+        let Some(UnderWay { collections, task, ended }) = self.look.take() else { return Ok(()) };
+        let ended = match ended {
+            Some(ended) => ended,
+            None => task.await,
+        };
+        let mut pass = Outcome::default();
+        if let Some((wrote, looked)) = unless_panicked(ended) {
+            let (outcome, learned) = looked?;
+            pass.add(wrote);
+            pass.add(outcome);
+            self.seen.learn(learned);
+            metrics::record_pass(&pass);
+        }
+        for name in collections {
+            if pass.moved() {
+                self.rests.remove(&name);
+            } else {
+                let before = self.rests.get(&name).map_or(Duration::ZERO, |rest| rest.length);
+                let length = (before * 2).clamp(self.every.unwrap_or(STAY).min(LONGEST_REST), LONGEST_REST);
+                self.rests.insert(name, Rest { until: Instant::now() + length, length });
+            }
+        }
+        self.did.add(pass);
+        Ok(())
+    }
+
+    /// The collections that can be worked on now, unless they are paused: the question itself asks for that. Of one that is being looked at
+    /// it asks only for what is to be written, behind what was seen.
+    fn askable(&self) -> Vec<(String, Cursor)> {
         let faults = &self.worker.context.health.faults;
         let rests = |name: &str| self.rests.get(name).is_some_and(|rest| Instant::now() < rest.until);
         let is_served = |name: &str| faults.why(name, Fault::Blocked).is_none() && faults.why(name, Fault::Unverified).is_none();
         let workable = |c: &Arc<Collection>| self.every.is_some() && is_served(&c.name) && !self.is_down(c) && !rests(&c.name);
-        self.collections().into_iter().filter(workable).map(|collection| collection.name.clone()).collect()
+        let looked_at = |name: &String| self.look.as_ref().is_some_and(|look| look.collections.contains(name));
+        let behind = |c: &Collection| if looked_at(&c.name) { self.seen.unseen_behind(c) } else { Some(Cursor::TOP) };
+        let collections = self.collections().into_iter().filter(workable);
+        collections.filter_map(|collection| Some((collection.name.clone(), behind(&collection)?))).collect()
     }
 
     fn collections(&self) -> Vec<Arc<Collection>> {
@@ -252,7 +317,17 @@ impl Keeper {
     }
 }
 
-async fn ask(connection: &mut PgConnection, collections: &[String], reach: Duration) -> Result<QuickDue, Error> {
+/// What a task came to; none: it panicked, which is logged.
+fn unless_panicked<T>(ended: Result<T, JoinError>) -> Option<T> {
+    ended
+        .inspect_err(|panic| {
+            metrics::record_panic();
+            tracing::error!("a pass of the quick lane panicked: {panic}");
+        })
+        .ok()
+}
+
+async fn ask(connection: &mut PgConnection, collections: &[(String, Cursor)], reach: Duration) -> Result<QuickDue, Error> {
     timeout(ANSWER, job::quick_due(connection, collections, reach)).await.map_err(|_| no_answer())?
 }
 

@@ -72,7 +72,7 @@ async fn plain_inserts_updates_deletes_and_changes_of_related_rows_are_settled_w
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_lane_has_not_seen_is_written_without_a_look_and_settled_by_one() {
+async fn what_the_lane_has_not_seen_is_written_without_a_look_and_settled_by_one_that_nobody_waits_for() {
     let world = World::with(Layout { gated: true, ..quick() }).await;
     let gate = world.gate.as_ref().unwrap();
     let _worker = keeper(&world).await;
@@ -83,8 +83,12 @@ async fn what_the_lane_has_not_seen_is_written_without_a_look_and_settled_by_one
     eventually("written", async || world.version("annotation", &key).await.is_some()).await;
     gate.holds_something().await;
     assert_eq!(world.jobs().await, 1, "a write is never proof");
+    let meanwhile = world.annotate("acct:a", "z").await;
+    eventually("written beside the look", async || world.version("annotation", &meanwhile).await.is_some()).await;
+    assert_eq!(world.jobs().await, 2);
     gate.pass();
     world.is_in_step(&key).await;
+    world.is_in_step(&meanwhile).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -74,16 +74,17 @@ async fn plan_of_a_claim(world: &World) -> Value {
     sqlx::query("begin").execute(&mut *connection).await.unwrap();
     sqlx::query(include_str!("../../../src/job/keep_the_plan.sql")).execute(&mut *connection).await.unwrap();
     let prepare = concat!(
-        "prepare claim (text, integer, timestamptz, bigint, bigint, integer) as ",
+        "prepare claim (text, integer, timestamptz, bigint, bigint, integer, timestamptz, bigint) as ",
         // a comment before the statement is as good as none
         "\n",
         include_str!("../../../src/job/claim.sql")
     );
     sqlx::raw_sql(prepare).execute(&mut *connection).await.unwrap();
-    let row = sqlx::raw_sql("explain (format json) execute claim ('item', -2147483648, '1970-01-01', 0, 2500, 2147483647)")
-        .fetch_one(&mut *connection)
-        .await
-        .unwrap();
+    let row =
+        sqlx::raw_sql("explain (format json) execute claim ('item', -2147483648, '1970-01-01', 0, 2500, 2147483647, '1970-01-01', 0)")
+            .fetch_one(&mut *connection)
+            .await
+            .unwrap();
     let explained: Value = row.try_get(0).unwrap();
     sqlx::raw_sql("deallocate claim; rollback").execute(&mut *connection).await.unwrap();
     explained[0]["Plan"].clone()
@@ -103,6 +104,7 @@ fn walks_the_index(plan: &Value) {
     let condition = walk["Index Cond"].as_str().unwrap_or_default();
     assert!(condition.contains("collection = $1"), "{condition}");
     assert!(condition.contains("ROW(priority, enqueued_at, id) > ROW($2, $3, $4)"), "{condition}");
+    assert!(condition.contains("ROW(priority, enqueued_at, id) <= ROW($6, $7, $8)"), "{condition}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,14 +152,15 @@ async fn the_question_of_the_quick_lane_searches_the_index_for_each_collection_w
     world.sql("analyze catchword.job").await;
     let mut connection = world.pool.acquire().await.unwrap();
     sqlx::query(include_str!("../../../src/worker/keeper_session.sql")).execute(&mut *connection).await.unwrap();
-    let prepare = concat!("prepare question (text[], float8) as\n", include_str!("../../../src/job/quick_due.sql"));
+    let prepare =
+        concat!("prepare question (text[], float8, timestamptz[], bigint[]) as\n", include_str!("../../../src/job/quick_due.sql"));
     sqlx::raw_sql(prepare).execute(&mut *connection).await.unwrap();
     for jobs in [0, 20_000] {
         // the table was last analyzed empty, and the plan of before is kept
         world
             .sql(&format!("insert into catchword.job (collection, key, priority, tag) select 'item', i::text, 1000, 'test' from generate_series(1, {jobs}) i"))
             .await;
-        let explain = "explain (format json) execute question (array['item', 'other'], 2)";
+        let explain = "explain (format json) execute question (array['item', 'other'], 2, '{epoch, epoch}', '{0, 0}')";
         let row = sqlx::raw_sql(explain).fetch_one(&mut *connection).await.unwrap();
         let explained: Value = row.try_get(0).unwrap();
         let plan = &explained[0]["Plan"];
