@@ -59,7 +59,7 @@ pub(crate) async fn write_unseen(
     if !unseen.is_empty() {
         let walks = Mutex::new(Walks::unseen(unseen));
         outcome.add(lane(context, &walks, stop, started + PASS).instrument(span(name)).await?);
-        // where the write was in vain, for a delete or because somebody wrote it before, the next ones are looked at first
+        // where the write was in vain, for a delete or because somebody wrote it before, they are looked at first
         seen.0.extend(walks.into_inner().reached());
     }
     outcome.took = started.elapsed();
@@ -84,9 +84,10 @@ pub(crate) async fn look_at_seen(
     let until = |collection: &Arc<Collection>| seen.unseen_behind(collection).filter(|cursor| *cursor > Cursor::TOP);
     let walks = Mutex::new(Walks::quick(admitted.into_iter().map(|collection| (collection.clone(), until(&collection))).collect()));
     outcome.add(lane(context, &walks, stop, started + PASS).instrument(span(name)).await?);
-    // where the look was in vain, the next ones are written without it; of what was just written it says nothing
-    let in_vain = walks.into_inner().reached().filter(|(name, reached)| reached.look == Look::Later && looked.contains(name));
-    let learned = Seen(in_vain.collect());
+    // what comes behind these is tried without a look again. As long as writes go on, half of what a look meets was written by the one before
+    // it, so it could never tell that looking first is in vain
+    let reached = walks.into_inner().reached().filter(|(name, _)| looked.contains(name));
+    let learned = Seen(reached.map(|(name, reached)| (name, Reached { look: Look::Later, ..reached })).collect());
     outcome.took = started.elapsed();
     Ok((outcome, learned))
 }
