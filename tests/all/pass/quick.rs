@@ -92,6 +92,23 @@ async fn what_the_lane_has_not_seen_is_written_without_a_look_and_settled_by_one
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn after_a_write_in_vain_the_lane_looks_first_once_and_no_more() {
+    let world = World::with(Layout { gated: true, ..quick() }).await;
+    let gate = world.gate.as_ref().unwrap();
+    let _worker = keeper(&world).await;
+    let gone = world.annotate("acct:a", "gone").await;
+    world.is_in_step(&gone).await;
+    world.sql(&format!("delete from annotation where id = '{gone}'")).await;
+    eventually("settled", async || world.jobs().await == 0).await;
+    assert_eq!(world.found("annotation").await, [""; 0], "a tombstone is written after a look");
+    gate.hold("_mget");
+    let key = world.annotate("acct:a", "x").await;
+    eventually("written without a look", async || world.version("annotation", &key).await.is_some()).await;
+    gate.pass();
+    world.is_in_step(&key).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_keeper_that_is_killed_frozen_or_cut_off_is_followed_by_another_and_nothing_is_lost() {
     for fault in ["-KILL", "-STOP", "cut off"] {
         let world = World::with(quick()).await;
