@@ -73,6 +73,10 @@ pub(crate) async fn load_collections(context: &Context, Found { collections, mut
                 context.health.breakers.note(name, &answer);
                 unverified.insert(name.clone(), answer.to_string());
             }
+            // a rebuild has gone on since the list was read: whoever claims a batch reads it again
+            Err(error) if has_other_targets(context, collection).await => {
+                tracing::debug!(collection = name, "its targets are others now: {error}")
+            }
             Err(error) => _ = refused.insert(name.clone(), error.into()),
         }
     }
@@ -107,6 +111,12 @@ async fn note_search_alias(context: &Context, collection: &Collection, readers: 
         None => None,
     };
     context.health.faults.note(name, Fault::NotShown, problem.map(|problem| problem.to_string()));
+}
+
+/// Has its list of targets changed since it was read?
+async fn has_other_targets(context: &Context, collection: &Collection) -> bool {
+    let current = async { collection.targets_are_current(&mut *context.pool.acquire().await?).await };
+    current.await.is_ok_and(|current| !current)
 }
 
 /// Is this index of the collection ours?

@@ -54,6 +54,32 @@ async fn going_back_is_one_command_and_as_fresh() {
     assert_eq!(world.run(&["rebuild", "annotation", "--abort", "--yes"]).await.0, 2, "what readers saw is not undone by that");
 }
 
+/// The worker has read the list, and asks for an index that is taken off it and dropped before the answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_is_dropped_while_a_worker_asks_for_it_is_no_fault() {
+    let world = World::with(Layout { gated: true, ..quick() }).await;
+    world.rebuilt(super::KEEP).await;
+    let mut worker = start(&world).await;
+    let gate = world.gate.as_ref().unwrap();
+    // the question whose index it is names it before its write alias
+    gate.hold("annotation-000002,");
+    gate.holds_something().await;
+    for words in [&["rebuild", "annotation", "--back"][..], &["rebuild", "annotation", "--drop", "--yes"]] {
+        let output = world.binary().env("ELASTICSEARCH_URL", &world.elasticsearch).args(words).output().await.unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(world.targets("annotation").await, world.names(&["annotation-000001"]).await);
+    gate.pass();
+
+    let key = world.annotate("acct:a", "after it").await;
+    eventually("it is written and settled", async || world.jobs().await == 0).await;
+    assert_eq!(world.found("annotation").await, [key]);
+    worker.signal("-TERM").await;
+    assert!(worker.child.wait().await.unwrap().success());
+    let wrong: Vec<String> = worker.lines().into_iter().filter(|line| line.contains("not served")).collect();
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rebuild_that_is_undone_leaves_everything_as_it_was() {
     let world = Arc::new(World::new().await);
