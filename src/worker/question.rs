@@ -1,6 +1,7 @@
 //! When the keeper asks whether a quick job is due, and how far back it looks. It measures itself and asks less often where that is
 //! expensive. Pure: time comes from outside.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -15,13 +16,14 @@ const NEAR: Duration = Duration::from_secs(2);
 /// How far back it looks now and then. What commits even later is the loop's.
 const FAR: Duration = Duration::from_secs(60);
 const FAR_EVERY: Duration = Duration::from_secs(1);
-/// It waits so many times as long as a question takes: with both, 2 % of a core at most.
-const NEAR_SHARE: u32 = 67;
-const FAR_SHARE: u32 = 200;
+/// Of a core it takes this share at most, and for looking far back a quarter of that.
+const SHARE: f64 = 0.02;
+const FAR_SHARE: f64 = SHARE / 4.0;
 /// What a question costs beside what the server measures: to be received, planned and answered.
 const ROUND_TRIP: Duration = Duration::from_micros(50);
-/// So much may be overdrawn before it waits: one slow answer is an accident.
-const CREDIT: Duration = Duration::from_millis(20);
+/// The median of so many questions is what one costs. The server measures by the clock: on a busy machine some of them wait for a core, and
+/// to ask less often because of that would make those who write wait too.
+const RECENT: usize = 9;
 
 /// The pace of the questions.
 #[derive(Debug)]
@@ -29,9 +31,10 @@ pub(super) struct Pace {
     every: Duration,
     /// When a quick job was last found.
     found: Instant,
-    /// When it last asked, and what the usual questions took that was not waited for yet.
+    /// When it last asked.
     asked: Instant,
-    debt: Duration,
+    /// What the last usual questions took.
+    near: VecDeque<Duration>,
     /// When it last looked far back, and how long that took.
     far_at: Option<Instant>,
     far: Duration,
@@ -40,25 +43,24 @@ pub(super) struct Pace {
 impl Pace {
     /// For a keeper that begins now, and is to ask so often.
     pub fn new(every: Duration, now: Instant) -> Pace {
-        Pace { every, found: now, asked: now, debt: Duration::ZERO, far_at: None, far: ROUND_TRIP }
+        Pace { every, found: now, asked: now, near: [ROUND_TRIP; RECENT].into(), far_at: None, far: ROUND_TRIP }
     }
 
     /// How far back the next question looks.
     pub fn reach(&self, now: Instant) -> Duration {
-        let far_every = FAR_EVERY.max(self.far * FAR_SHARE);
-        let far_is_due = self.far_at.is_none_or(|at| now.saturating_duration_since(at) >= far_every);
+        let far_is_due = self.far_at.is_none_or(|at| now.saturating_duration_since(at) >= self.far_every());
         if far_is_due { FAR } else { (NEAR + now.saturating_duration_since(self.asked)).min(FAR / 2) }
     }
 
     /// A question that looked so far back took so long, as the server measured it.
     pub fn asked(&mut self, reach: Duration, took: Duration, now: Instant) {
         let took = took + ROUND_TRIP;
-        self.debt = self.debt.saturating_sub(now.saturating_duration_since(self.asked) / NEAR_SHARE);
         self.asked = now;
         if reach == FAR {
             (self.far_at, self.far) = (Some(now), took);
         } else {
-            self.debt += took;
+            self.near.pop_front();
+            self.near.push_back(took);
         }
     }
 
@@ -71,7 +73,17 @@ impl Pace {
     pub fn wait(&self, now: Instant) -> Duration {
         let is_busy = now.saturating_duration_since(self.found) < BUSY;
         let every = if is_busy { self.every } else { self.every.max(IDLE) };
-        every.max(self.debt.saturating_sub(CREDIT) * NEAR_SHARE)
+        let far_share = self.far.as_secs_f64() / self.far_every().as_secs_f64();
+        every.max(self.usual().div_f64(SHARE - far_share))
+    }
+
+    fn far_every(&self) -> Duration {
+        FAR_EVERY.max(self.far.div_f64(FAR_SHARE))
+    }
+
+    fn usual(&self) -> Duration {
+        let mut near: Vec<Duration> = self.near.iter().copied().collect();
+        *near.select_nth_unstable(RECENT / 2).1
     }
 }
 
@@ -115,12 +127,16 @@ mod tests {
     }
 
     #[test]
-    fn one_slow_answer_changes_nothing_and_many_of_them_never_take_more_than_two_per_cent() {
+    fn some_slow_answers_change_nothing_and_many_of_them_never_take_more_than_two_per_cent() {
         let minute = Duration::from_secs(60);
         let now = Instant::now();
-        let mut pace = Pace::new(EVERY, now);
-        pace.asked(NEAR, Duration::from_millis(10), now);
-        assert_eq!(pace.wait(now), EVERY);
+        // every third question waits for a core, and one of them for a second
+        let (every, mut pace) = (Duration::from_millis(5), Pace::new(Duration::from_millis(5), now));
+        for n in 0..1_000 {
+            let slow = if n == 501 { 1_000_000 } else { 3_000 };
+            pace.asked(NEAR, Duration::from_micros(if n % 3 == 0 { slow } else { 40 }), now + n * every);
+            assert_eq!(pace.wait(now + n * every), every);
+        }
         let usual = ask_for(&mut Pace::new(EVERY, now), now, minute, Duration::from_micros(100), Duration::from_micros(100));
         assert!(usual.0 > 2_200 && usual.1 < 0.005, "{usual:?}");
         for (near, far) in [(1, 3), (3, 78), (78, 2_000), (500, 500)] {
