@@ -123,9 +123,13 @@ impl World {
         sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_all(&self.pool).await.with_context(|| sql.to_owned())
     }
 
-    /// One job per row, as `reindex --all` leaves them. How many.
+    /// One job per row, as `reindex --all` leaves them. How many. All are there when this ends: a reindex would leave half of a large table to
+    /// the worker, whose drain is measured.
     pub async fn schedule_all(&self) -> anyhow::Result<u64> {
-        Ok(self.one::<i64>("select catchword.reindex('annotation')").await? as u64)
+        let sql = "insert into catchword.job (collection, key, enqueued_at, scheduled_at, priority, tag)
+                   select 'annotation', id::text, now() + row_number() over (order by id) * interval '1 us', now(), catchword.priority_whole(), 'reindex'
+                     from annotation";
+        Ok(sqlx::query(sql).execute(&self.pool).await?.rows_affected())
     }
 
     /// The physical index.
