@@ -37,7 +37,7 @@ pub use of_tag::{OfTag, Place, of_tag};
 pub use open_audit::open_audit;
 pub use postpone::postpone;
 pub use push_back::{Charge, Due, MAX_ATTEMPTS, push_back};
-pub use quick_due::{QuickDue, quick_due};
+pub use quick_due::{QuickDue, last_id, quick_due};
 pub use schedule::{look_again, schedule};
 pub use settle::{Did, Fresh, settle};
 pub use storage::{REPAIR_OPTIONS, Storage, options, storage};

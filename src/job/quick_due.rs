@@ -25,3 +25,8 @@ pub async fn quick_due(connection: &mut PgConnection, collections: &[(String, Cu
     let took = Duration::try_from_secs_f64(row.try_get("seconds")?).unwrap_or_default();
     Ok(QuickDue { due: row.try_get("due")?, took })
 }
+
+/// The id that a job was last given, whether or not its transaction has ended. As long as it stays the same, no job is scheduled.
+pub async fn last_id(connection: &mut PgConnection) -> Result<i64, Error> {
+    Ok(sqlx::query_scalar(include_str!("last_id.sql")).fetch_one(connection).await?)
+}

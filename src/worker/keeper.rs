@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Worker;
-use super::question::Pace;
+use super::question::{Pace, Stillness};
 use crate::collection::Collection;
 use crate::config::CANARY;
 use crate::context::{probe_in_background, refresh};
@@ -142,6 +142,7 @@ impl Keeper {
         self.worker.life().lane = None;
         tracing::info!("this worker keeps the quick lane");
         let mut pace = Pace::new(self.every.unwrap_or(STAY), Instant::now());
+        let mut still = Stillness::new(Vec::new(), Instant::now());
         while !stop.is_cancelled() && self.is_needed() {
             self.look_for_the_end_of_an_outage(&mut connection).await?;
             self.tell().await;
@@ -149,9 +150,15 @@ impl Keeper {
                 self.end_look().await?;
             }
             let begun = Instant::now();
-            let reach = pace.reach(begun);
-            let QuickDue { due, took } = ask(&mut connection, &self.askable(), reach).await?;
+            let (reach, askable) = (pace.reach(begun), self.askable());
+            let id = if still.may_hold() { Some(answered(job::last_id(&mut connection)).await?) } else { None };
+            if !pace.is_far(reach) && id.is_some_and(|id| still.holds(id, &askable, begun)) {
+                self.wait(stop, begun + pace.wait(Instant::now())).await;
+                continue;
+            }
+            let QuickDue { due, took } = answered(job::quick_due(&mut connection, &askable, reach)).await?;
             pace.asked(reach, took, Instant::now());
+            still.asked(id, askable, !due.is_empty(), Instant::now());
             if !due.is_empty() {
                 // the canary comes once a minute, and keeps nobody awake
                 if due.iter().any(|name| name != CANARY) {
@@ -161,11 +168,15 @@ impl Keeper {
                 if self.collections().iter().any(|collection| collection.paused.is_some() && due.contains(&collection.name)) {
                     refresh(&self.worker.context).await?;
                 }
+                let writing = Instant::now();
                 let moved = self.write(&due, &mut connection, stop).await?;
+                let wrote = writing.elapsed();
                 if self.look.is_none() {
                     self.begin_look(due, stop);
                 }
                 if moved {
+                    // under load each write has more in it, and half of the time is left to those who write rows and search
+                    self.wait(stop, Instant::now() + wrote.min(pace.wait(Instant::now()))).await;
                     continue;
                 }
             }
@@ -199,7 +210,7 @@ impl Keeper {
             tokio::select! {
                 ended = &mut writing => break ended,
                 () = tokio::time::sleep(STAY) => {
-                    ask(connection, &[], Duration::ZERO).await?;
+                    answered(job::last_id(connection)).await?;
                 }
             }
         };
@@ -327,8 +338,8 @@ fn unless_panicked<T>(ended: Result<T, JoinError>) -> Option<T> {
         .ok()
 }
 
-async fn ask(connection: &mut PgConnection, collections: &[(String, Cursor)], reach: Duration) -> Result<QuickDue, Error> {
-    timeout(ANSWER, job::quick_due(connection, collections, reach)).await.map_err(|_| no_answer())?
+async fn answered<T>(question: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    timeout(ANSWER, question).await.map_err(|_| no_answer())?
 }
 
 fn no_answer() -> Error {

@@ -52,6 +52,11 @@ impl Pace {
         if far_is_due { FAR } else { (NEAR + now.saturating_duration_since(self.asked)).min(FAR / 2) }
     }
 
+    /// It is time to look far back.
+    pub fn is_far(&self, reach: Duration) -> bool {
+        reach == FAR
+    }
+
     /// A question that looked so far back took so long, as the server measured it.
     pub fn asked(&mut self, reach: Duration, took: Duration, now: Instant) {
         let took = took + ROUND_TRIP;
@@ -87,11 +92,76 @@ impl Pace {
     }
 }
 
+/// Whether an answer could be another one than before. The sequence that gives jobs their ids tells: what has no id yet is not due. A job has
+/// its id before it is committed, so the question is asked again, each time a quarter later than the time before: a transaction that takes a
+/// second is met a quarter of a second after its commit, and one of milliseconds at once.
+#[derive(Debug)]
+pub(super) struct Stillness<T> {
+    /// Something was due when it was last asked.
+    found: bool,
+    /// The last id then; none: it was not read.
+    id: Option<i64>,
+    /// When that id was first seen.
+    rose: Instant,
+    /// When it was last asked, and for what.
+    asked: Instant,
+    of: T,
+}
+
+impl<T: PartialEq> Stillness<T> {
+    pub fn new(of: T, now: Instant) -> Stillness<T> {
+        Stillness { found: false, id: None, rose: now, asked: now, of }
+    }
+
+    /// Whether the last id is worth reading. It is not where something was due a moment ago.
+    pub fn may_hold(&self) -> bool {
+        !self.found
+    }
+
+    /// Nothing can be due that was not before.
+    pub fn holds(&self, id: i64, of: &T, now: Instant) -> bool {
+        let since = |then: Instant, now: Instant| now.saturating_duration_since(then);
+        self.id == Some(id) && self.of == *of && since(self.asked, now) < since(self.rose, self.asked) / 4
+    }
+
+    /// It was asked, after the id was read.
+    pub fn asked(&mut self, id: Option<i64>, of: T, found: bool, now: Instant) {
+        let rose = if self.id == id { self.rose } else { now };
+        *self = Stillness { found, id, rose, asked: now, of };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const EVERY: Duration = Duration::from_millis(25);
+
+    #[test]
+    fn while_no_job_gets_an_id_the_question_is_asked_more_and_more_rarely_and_each_change_ends_that() {
+        let (begun, ms) = (Instant::now(), Duration::from_millis);
+        let mut still = Stillness::new("a", begun);
+        assert!(!still.holds(7, &"a", begun), "nothing is known yet");
+        still.asked(Some(7), "a", false, begun);
+        let mut asked = vec![];
+        for at in 1..=1_000 {
+            if !still.holds(7, &"a", begun + ms(at)) {
+                asked.push(at);
+                still.asked(Some(7), "a", false, begun + ms(at));
+            }
+        }
+        assert!(asked.len() < 40, "{asked:?}");
+        // a transaction that committed at any time is met a quarter later
+        assert!(asked.windows(2).all(|pair| pair[1] - pair[0] <= 1 + pair[0] / 4), "{asked:?}");
+        let now = begun + ms(1_001);
+        assert!(still.holds(7, &"a", now));
+        assert!(!still.holds(8, &"a", now), "a job got an id");
+        assert!(!still.holds(7, &"b", now), "another collection can be worked on");
+        still.asked(Some(8), "a", true, now);
+        assert!(!still.may_hold(), "something was due");
+        still.asked(None, "a", false, now);
+        assert!(still.may_hold() && !still.holds(8, &"a", now), "the id was not read before the question");
+    }
 
     /// Asks for so long, each question taking so long: how many there were, and what share of the time they took.
     fn ask_for(pace: &mut Pace, mut now: Instant, long: Duration, near: Duration, far: Duration) -> (u32, f64) {

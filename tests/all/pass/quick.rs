@@ -180,6 +180,25 @@ async fn a_job_that_another_session_has_locked_holds_up_no_other() {
     world.is_in_step(&locked).await;
 }
 
+/// A job has its id long before its transaction commits, so the sequence of ids rests when it becomes due.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_commits_while_no_job_is_scheduled_is_found_all_the_same() {
+    let world = World::with(quick()).await;
+    let _worker = keeper(&world).await;
+    for seconds in [0.1, 0.7, 3.0] {
+        let mut slow = PgConnection::connect(&world.database_url).await.unwrap();
+        sqlx::raw_sql("begin").execute(&mut slow).await.unwrap();
+        let insert =
+            "insert into annotation (userid, text, target_uri, target_uri_normalized) values ('acct:a', 'slow', 'u', 'u') returning id::text";
+        let key: String = sqlx::query_scalar(insert).fetch_one(&mut slow).await.unwrap();
+        let last: i64 = world.one("select last_value from catchword.job_id_seq").await;
+        sqlx::query("select pg_sleep($1)").bind(seconds).execute(&mut slow).await.unwrap();
+        assert_eq!(world.one::<i64>("select last_value from catchword.job_id_seq").await, last, "nobody else schedules anything");
+        sqlx::raw_sql("commit").execute(&mut slow).await.unwrap();
+        world.is_in_step(&key).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_application_in_repeatable_read_is_served_like_any_other() {
     let world = World::with(quick()).await;
