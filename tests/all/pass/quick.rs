@@ -188,8 +188,7 @@ async fn what_commits_while_no_job_is_scheduled_is_found_all_the_same() {
     for seconds in [0.1, 0.7, 3.0] {
         let mut slow = PgConnection::connect(&world.database_url).await.unwrap();
         sqlx::raw_sql("begin").execute(&mut slow).await.unwrap();
-        let insert =
-            "insert into annotation (userid, text, target_uri, target_uri_normalized) values ('acct:a', 'slow', 'u', 'u') returning id::text";
+        let insert = "insert into annotation (userid, text, target_uri, target_uri_normalized) values ('acct:a', 'slow', 'u', 'u') returning id::text";
         let key: String = sqlx::query_scalar(insert).fetch_one(&mut slow).await.unwrap();
         let last: i64 = world.one("select last_value from catchword.job_id_seq").await;
         sqlx::query("select pg_sleep($1)").bind(seconds).execute(&mut slow).await.unwrap();
